@@ -1,0 +1,149 @@
+"""What is to be done. The scheduler returns these; an actor carries them out and decides nothing of its own."""
+
+from dataclasses import dataclass
+
+from qmsup.errors import Refusal
+from qmsup.ids import AskId, EventNumber, Incarnation, ModelId, RequestId, WorkerId
+from qmsup.units import Seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Grant:
+    """Offer a lease: the listener may relay to the upstream at once, and answers accepted or declined.
+
+    Attributes:
+        was_ready: the model was ready when the request arrived, so it paid for no load.
+        waited: from arrival to this grant.
+    """
+
+    cause: EventNumber
+    request: RequestId
+    listener: WorkerId
+    model: ModelId
+    incarnation: Incarnation
+    upstream: str
+    was_ready: bool
+    waited: Seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refuse:
+    """Tell a listener that its request gets no grant."""
+
+    cause: EventNumber
+    request: RequestId
+    listener: WorkerId
+    refusal: Refusal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """Tell a listener to end a relay under way: the model is being stopped under it, or the lease is void."""
+
+    cause: EventNumber
+    request: RequestId
+    listener: WorkerId
+    refusal: Refusal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineMoved:
+    """Tell a listener the places of its waiting requests, 1 = next, over the whole line."""
+
+    cause: EventNumber
+    listener: WorkerId
+    places: tuple[tuple[RequestId, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TellLoading:
+    """Tell a listener that its request left the line: its model is being loaded for it (place 0)."""
+
+    cause: EventNumber
+    listener: WorkerId
+    request: RequestId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EnsureReady:
+    """Have a model's owner bring up this incarnation, whatever state the child is in."""
+
+    cause: EventNumber
+    model: ModelId
+    incarnation: Incarnation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stop:
+    """Have a model's owner stop this incarnation. Ends in ProcessStopped or ProcessFailed, always."""
+
+    cause: EventNumber
+    model: ModelId
+    incarnation: Incarnation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AbortStart:
+    """Have a model's owner give up a start that nobody waits for. Ends as Stop does."""
+
+    cause: EventNumber
+    model: ModelId
+    incarnation: Incarnation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmWake:
+    """Send Woke at this time, forgetting any earlier wish; None = no wake is wanted."""
+
+    cause: EventNumber
+    at: Seconds | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """Answer a control client: done, or refused with words."""
+
+    cause: EventNumber
+    ask: AskId
+    text: str = ""
+    refusal: Refusal | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """A decision worth telling an operator about.
+
+    Attributes:
+        decision: an event name, such as `swap.started`.
+        because: the reason in a word or a sentence.
+    """
+
+    cause: EventNumber
+    decision: str
+    model: ModelId | None = None
+    request: RequestId | None = None
+    evicts: tuple[ModelId, ...] = ()
+    because: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndProcess:
+    """Shutdown is complete: nothing of ours runs that should not."""
+
+    cause: EventNumber
+
+
+Effect = (
+    Grant
+    | Refuse
+    | Cut
+    | LineMoved
+    | TellLoading
+    | EnsureReady
+    | Stop
+    | AbortStart
+    | ArmWake
+    | Answer
+    | Record
+    | EndProcess
+)

@@ -1,0 +1,221 @@
+"""What happened. The scheduler's state changes through these and in no other way."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from qmsup.ids import AskId, Incarnation, LeaseId, ListenerName, ModelId, RequestId, WorkerId
+from qmsup.spec import Spec
+from qmsup.units import Seconds
+
+
+class Outcome(StrEnum):
+    """How a lease ended; holds are gated by it (scheduling: holds and patience)."""
+
+    TOOL_CALLS = "tool_calls"
+    FINISHED = "finished"
+    FAILED = "failed"
+    ABANDONED = "abandoned"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestArrived:
+    """A listener asks for a model on behalf of a client.
+
+    Repeating it is harmless: a request that is known already gets its last answer again.
+
+    Attributes:
+        model: after aliases; may be one that is not configured.
+        streaming: the client can be told its place in the line while it waits.
+        hold, patience, timeout: what the client's headers said; None = nothing, 0 = off.
+        conversation: the affinity key, "" when there is none.
+    """
+
+    request: RequestId
+    listener: WorkerId
+    model: ModelId
+    streaming: bool = False
+    hold: Seconds | None = None
+    patience: Seconds | None = None
+    timeout: Seconds | None = None
+    conversation: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestAbandoned:
+    """The client of a waiting request went away."""
+
+    request: RequestId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrantAccepted:
+    """The listener relays under the offered lease."""
+
+    request: RequestId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrantDeclined:
+    """The client had gone when the grant came."""
+
+    request: RequestId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseReleased:
+    """A lease's work ended. Idempotent: unknown and released ids are ignored.
+
+    Attributes:
+        served: at least one byte of an answer came from the child; it resets the load back-off.
+    """
+
+    lease: LeaseId
+    outcome: Outcome
+    served: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LiveLease:
+    """A lease that a listener still holds, told again to a scheduler that may not know it."""
+
+    request: RequestId
+    model: ModelId
+    incarnation: Incarnation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenerJoined:
+    """A worker process greeted: what it holds, and what waits in it (each as it first arrived)."""
+
+    listener: WorkerId
+    name: ListenerName
+    pid: int
+    leases: tuple[LiveLease, ...] = ()
+    waiting: tuple[RequestArrived, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenerSuspected:
+    """A worker is alive but silent: no new grants to it, its leases stay for a grace."""
+
+    listener: WorkerId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenerLost:
+    """A worker's process is gone: its request leases and waiters go with it."""
+
+    listener: WorkerId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessStarting:
+    """A child was spawned."""
+
+    model: ModelId
+    incarnation: Incarnation
+    pid: int
+    port: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessReady:
+    """A child answers requests.
+
+    Attributes:
+        upstream: where, as `host:port`; opaque to the scheduler.
+        total_slots: the child's own word on how many requests it runs side by side, where it told.
+    """
+
+    model: ModelId
+    incarnation: Incarnation
+    upstream: str
+    pid: int
+    total_slots: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessStopped:
+    """A child that was told to stop, or was never spawned, is gone and reaped."""
+
+    model: ModelId
+    incarnation: Incarnation
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessFailed:
+    """A child could not start, or died by itself, and is reaped.
+
+    Attributes:
+        reason: one sentence with the exit code or signal.
+        last_lines: the end of its log, "" when there is none.
+    """
+
+    model: ModelId
+    incarnation: Incarnation
+    reason: str
+    last_lines: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnloadAsked:
+    """A control client wants models stopped; no models = all."""
+
+    ask: AskId
+    models: tuple[ModelId, ...] = ()
+    drain: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadAsked:
+    """A control client wants a model ready; it joins the swap as a request would."""
+
+    ask: AskId
+    model: ModelId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AskWithdrawn:
+    """The control client that asked is gone."""
+
+    ask: AskId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigApplied:
+    """A validated configuration replaces the one in force."""
+
+    spec: Spec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Woke:
+    """The time of the last ArmWake has come."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShutdownAsked:
+    """The scheduler process is to end."""
+
+
+Event = (
+    RequestArrived
+    | RequestAbandoned
+    | GrantAccepted
+    | GrantDeclined
+    | LeaseReleased
+    | ListenerJoined
+    | ListenerSuspected
+    | ListenerLost
+    | ProcessStarting
+    | ProcessReady
+    | ProcessStopped
+    | ProcessFailed
+    | UnloadAsked
+    | LoadAsked
+    | AskWithdrawn
+    | ConfigApplied
+    | Woke
+    | ShutdownAsked
+)

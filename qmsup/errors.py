@@ -1,0 +1,107 @@
+"""Every error qmsup names: what an operator can fix, what a client did, what the world did, what we did wrong.
+
+`Code` is the closed list of codes that clients see; `status_of` gives the HTTP status each one travels with.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from qmsup.units import Seconds
+
+
+class Code(StrEnum):
+    """Why a request was refused, as clients read it in `error.code`."""
+
+    BAD_REQUEST = "bad_request"
+    MODEL_MISSING = "model_missing"
+    INVALID_API_KEY = "invalid_api_key"
+    MODEL_NOT_ALLOWED = "model_not_allowed"
+    MODEL_NOT_FOUND = "model_not_found"
+    NOT_FOUND = "not_found"
+    METHOD_NOT_ALLOWED = "method_not_allowed"
+    BODY_TOO_LARGE = "body_too_large"
+    UNSUPPORTED_ENCODING = "unsupported_encoding"
+    QUEUE_FULL = "queue_full"
+    LINE_FULL = "line_full"
+    INTERNAL_ERROR = "internal_error"
+    MODEL_LOAD_FAILED = "model_load_failed"
+    UPSTREAM_FAILED = "upstream_failed"
+    MODEL_UNAVAILABLE = "model_unavailable"
+    MODEL_UNLOADED = "model_unloaded"
+    WAIT_TIMEOUT = "wait_timeout"
+    SHUTTING_DOWN = "shutting_down"
+    SCHEDULER_UNAVAILABLE = "scheduler_unavailable"
+    INSUFFICIENT_VRAM = "insufficient_vram"
+
+
+_CODES_BY_STATUS = {
+    400: (Code.BAD_REQUEST, Code.MODEL_MISSING),
+    401: (Code.INVALID_API_KEY,),
+    403: (Code.MODEL_NOT_ALLOWED,),
+    404: (Code.MODEL_NOT_FOUND, Code.NOT_FOUND),
+    405: (Code.METHOD_NOT_ALLOWED,),
+    413: (Code.BODY_TOO_LARGE,),
+    415: (Code.UNSUPPORTED_ENCODING,),
+    429: (Code.QUEUE_FULL, Code.LINE_FULL),
+    500: (Code.INTERNAL_ERROR,),
+    502: (Code.MODEL_LOAD_FAILED, Code.UPSTREAM_FAILED),
+    503: (
+        Code.MODEL_UNAVAILABLE,
+        Code.MODEL_UNLOADED,
+        Code.WAIT_TIMEOUT,
+        Code.SHUTTING_DOWN,
+        Code.SCHEDULER_UNAVAILABLE,
+    ),
+    507: (Code.INSUFFICIENT_VRAM,),
+}
+_STATUS = {code: status for status, codes in _CODES_BY_STATUS.items() for code in codes}
+
+
+def status_of(code: Code) -> int:
+    """The HTTP status a code travels with (interfaces: errors)."""
+    return _STATUS[code]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refusal:
+    """A request's end without a grant, as a value: the core returns it, the listener renders it."""
+
+    code: Code
+    message: str
+    retry_after: Seconds | None = None
+
+
+class QmsupError(Exception):
+    """The root of what qmsup raises on purpose."""
+
+
+class ConfigError(QmsupError):
+    """The configuration cannot be used. Each problem names its key, its line where known, and what to do."""
+
+    def __init__(self, problems: tuple[str, ...]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = problems
+
+
+class RequestError(QmsupError):
+    """A client's request cannot be served; `refusal` says how to answer."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.message)
+        self.refusal = refusal
+
+
+class ChildError(QmsupError):
+    """A child could not be started, or died. The text is for operators and clients alike."""
+
+
+class PeerError(QmsupError):
+    """A message from another process cannot be understood (bad frame, other protocol version)."""
+
+
+class SchedulerUnavailableError(QmsupError):
+    """The scheduler does not answer: it is not running, or restarting. Start `qmsup serve`, or wait."""
+
+
+class InvariantBrokenError(QmsupError):
+    """Our bug: the scheduler's state contradicts itself. The process ends; its supervisor starts a fresh one."""

@@ -1,0 +1,1 @@
+"""HTTP inwards: a WSGI app that decides, and a gunicorn worker class whose relay engine carries."""

@@ -1,0 +1,88 @@
+"""Structured log lines: an event name and fields, as text for people or JSON for programs.
+
+`log = Log("scheduler")`, then `log.info("swap.started", model=b, evict=a)`. No secrets and no prompt text, ever.
+"""
+
+import json
+import logging
+import sys
+import time
+
+from typing_extensions import override
+
+_FIELDS = "qmsup_fields"
+
+
+class Log:
+    """A named logger whose calls take fields instead of a sentence."""
+
+    __slots__ = ("_logger",)
+
+    def __init__(self, name: str) -> None:
+        self._logger = logging.getLogger(f"qmsup.{name}")
+
+    def debug(self, event: str, **fields: object) -> None:
+        """The story of a request, for a developer."""
+        if self._logger.isEnabledFor(logging.DEBUG):
+            self._logger.debug(event, extra={_FIELDS: fields})
+
+    def info(self, event: str, **fields: object) -> None:
+        """The story of a day, for an operator."""
+        self._logger.info(event, extra={_FIELDS: fields})
+
+    def warning(self, event: str, **fields: object) -> None:
+        """Something an operator may want to look at."""
+        self._logger.warning(event, extra={_FIELDS: fields})
+
+    def error(self, event: str, **fields: object) -> None:
+        """Something that failed."""
+        self._logger.error(event, extra={_FIELDS: fields})
+
+    def exception(self, event: str, **fields: object) -> None:
+        """Something that failed, with the traceback of the exception being handled."""
+        self._logger.error(event, extra={_FIELDS: fields}, exc_info=True)  # noqa: LOG014 - called in handlers
+
+
+class _TextFormatter(logging.Formatter):
+    @override
+    def format(self, record: logging.LogRecord) -> str:
+        fields: dict[str, object] = getattr(record, _FIELDS, {})
+        clock = time.strftime("%H:%M:%S", time.localtime(record.created))
+        head = f"{clock}.{int(record.msecs):03d} {record.levelname.lower():7} {record.getMessage()}"
+        tail = "".join(
+            f" {key}={_text(value)}" for key, value in fields.items() if value is not None
+        )
+        trace = f"\n{self.formatException(record.exc_info)}" if record.exc_info else ""
+        return head + tail + trace
+
+
+class _JsonFormatter(logging.Formatter):
+    @override
+    def format(self, record: logging.LogRecord) -> str:
+        fields: dict[str, object] = getattr(record, _FIELDS, {})
+        line: dict[str, object] = {
+            "time": round(record.created, 6),
+            "level": record.levelname.lower(),
+            "logger": record.name,
+            "event": record.getMessage(),
+            **fields,
+        }
+        if record.exc_info:
+            line["trace"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str)
+
+
+def _text(value: object) -> str:
+    text = f"{value:.3f}" if isinstance(value, float) else str(value)
+    return json.dumps(text) if not text or any(c in text for c in ' \n\t"=') else text
+
+
+def set_up(*, level: str = "info", style: str = "auto") -> None:
+    """Send the process's log to stderr; `style` is `text`, `json`, or `auto` (text on a terminal)."""
+    as_text = style == "text" or (style == "auto" and sys.stderr.isatty())
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(_TextFormatter() if as_text else _JsonFormatter())
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(logging.WARNING)
+    logging.getLogger("qmsup").setLevel(level.upper())

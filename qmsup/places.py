@@ -1,0 +1,55 @@
+"""Where qmsup keeps its files (interfaces: files). Sockets in the runtime folder, all else in the state folder."""
+
+import os
+from pathlib import Path
+from urllib.parse import quote
+
+from qmsup.ids import ModelId
+
+
+def runtime_dir() -> Path:
+    """`$QMSUP_RUNTIME_DIR`, else `$XDG_RUNTIME_DIR/qmsup`, else `/run/qmsup`."""
+    return _place("QMSUP_RUNTIME_DIR", "XDG_RUNTIME_DIR", Path("/run/qmsup"))
+
+
+def state_dir() -> Path:
+    """`$QMSUP_STATE_DIR`, else `$XDG_STATE_HOME/qmsup`, else `/var/lib/qmsup`."""
+    return _place("QMSUP_STATE_DIR", "XDG_STATE_HOME", Path("/var/lib/qmsup"))
+
+
+def _place(own: str, xdg: str, system: Path) -> Path:
+    if chosen := os.environ.get(own):
+        return Path(chosen)
+    if base := os.environ.get(xdg):
+        return Path(base) / "qmsup"
+    return system
+
+
+def make_private(folder: Path) -> Path:
+    """The folder, made if need be, closed to other users.
+
+    Raises:
+        OSError: it cannot be made; the caller names the environment variable that moves it.
+    """
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return folder
+
+
+def scheduler_socket() -> Path:
+    """The ROUTER socket: listeners and control clients."""
+    return runtime_dir() / "scheduler.sock"
+
+
+def scheduler_endpoint() -> str:
+    """The ROUTER socket as a ZeroMQ address."""
+    return f"ipc://{scheduler_socket()}"
+
+
+def lock_file() -> Path:
+    """Held by the one scheduler of this state folder; its text is the holder's pid."""
+    return state_dir() / "scheduler.lock"
+
+
+def log_file(model: ModelId) -> Path:
+    """The log a model's child writes itself."""
+    return state_dir() / "logs" / f"{quote(model, safe='')}.log"

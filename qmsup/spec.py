@@ -1,0 +1,130 @@
+"""What the operator asked for, as plain frozen values. `qmsup.config` makes them from YAML; nobody changes them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from qmsup.ids import ListenerName, ModelId
+from qmsup.units import MiB, Seconds
+
+
+class Kind(StrEnum):
+    """Which program a child is; it decides how readiness is checked and which arguments are added."""
+
+    LLAMA_SERVER = "llama-server"
+    SD_SERVER = "sd-server"
+    GENERIC = "generic"
+
+
+class OnExit(StrEnum):
+    """What happens to children when the scheduler ends."""
+
+    KEEP = "keep"
+    STOP = "stop"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelSpec:
+    """One entry of `models:`, resolved: macros replaced (but `${PORT}`), defaults filled in.
+
+    Attributes:
+        argv: the command as a shell would split it, no shell runs. May hold `${PORT}` anywhere.
+        env: `KEY=value` strings laid over the scrubbed environment.
+        upstream: `http://127.0.0.1:${PORT}` unless the operator named another address.
+        ready_check: a path that answers 200 when ready, or `none`, or `tcp`.
+        est_vram: what the operator says it needs on the GPU; 0 = unknown.
+        slots: concurrent requests at most (`concurrencyLimit`, else the command's `-np`, else the kind's default).
+    """
+
+    id: ModelId
+    argv: tuple[str, ...]
+    kind: Kind = Kind.LLAMA_SERVER
+    name: str = ""
+    description: str = ""
+    aliases: tuple[str, ...] = ()
+    unlisted: bool = False
+    env: tuple[str, ...] = ()
+    upstream: str = "http://127.0.0.1:${PORT}"
+    ready_check: str = "/health"
+    start_timeout: Seconds = Seconds(120.0)
+    stop_grace: Seconds = Seconds(10.0)
+    slots: int = 4
+    queue_max: int | None = None
+    est_vram: MiB = MiB(0)
+    use_model_name: str | None = None
+    """Sent to the child as the body's `model` instead of what the client wrote."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupSpec:
+    """One entry of `groups:`: which models make room for which (scheduling: eviction policies)."""
+
+    id: str
+    members: tuple[ModelId, ...]
+    swap: bool = True
+    exclusive: bool = True
+    persistent: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenerSpec:
+    """One entry of `listeners:`: a port with a catalogue of its own.
+
+    Attributes:
+        groups: the groups whose members it shows; None = every model.
+        api_keys: empty = open.
+    """
+
+    name: ListenerName
+    host: str = "127.0.0.1"
+    port: int = 8080
+    workers: int = 2
+    groups: tuple[str, ...] | None = None
+    api_keys: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SchedulerSpec:
+    """The `scheduler:` section, in seconds."""
+
+    line_max: int = 2048
+    offer_timeout: Seconds = Seconds(5.0)
+    listener_grace: Seconds = Seconds(30.0)
+    position_interval: Seconds = Seconds(0.25)
+    priority: Mapping[ModelId, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """The whole configuration."""
+
+    models: Mapping[ModelId, ModelSpec]
+    groups: tuple[GroupSpec, ...] = ()
+    listeners: Mapping[ListenerName, ListenerSpec] = field(default_factory=dict)
+    scheduler: SchedulerSpec = field(default_factory=SchedulerSpec)
+    vram_budget: MiB | None = None
+    start_port: int = 5800
+    on_exit: OnExit = OnExit.STOP
+    send_loading_state: bool = False
+    loading_remarks: bool = True
+    max_body: int = 256 * 1024 * 1024
+    """The largest request body, in bytes after decoding."""
+    scheduler_grace: Seconds = Seconds(15.0)
+    shutdown_drain: Seconds = Seconds(5.0)
+    log_level: str = "info"
+    log_format: str = "auto"
+    access_log: bool = True
+
+    def model_named(self, name: str) -> ModelSpec | None:
+        """The model with this id or alias."""
+        found = self.models.get(ModelId(name))
+        if found is not None:
+            return found
+        return next((m for m in self.models.values() if name in m.aliases), None)
+
+    def shown_on(self, listener: ListenerSpec) -> tuple[ModelSpec, ...]:
+        """The models of a listener's catalogue, in the order of the file."""
+        if listener.groups is None:
+            return tuple(self.models.values())
+        members = {m for g in self.groups if g.id in listener.groups for m in g.members}
+        return tuple(m for m in self.models.values() if m.id in members)

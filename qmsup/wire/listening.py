@@ -1,0 +1,144 @@
+"""Messages between a listener worker and the scheduler: msgpack arrays, the kind first (PROTOCOL.md)."""
+
+import msgspec
+
+from qmsup.ids import Epoch, Incarnation, ListenerName, ModelId, RequestId, WorkerId
+
+VERSION = 1
+"""The version of the listener protocol, told in `Hello` and `Welcome`; another one is refused in words."""
+
+
+class Waiting(msgspec.Struct, array_like=True, frozen=True):
+    """A request that waits, as first asked. Times in ms; None = the client's header said nothing."""
+
+    request: RequestId
+    model: ModelId
+    streaming: bool = False
+    hold_ms: int | None = None
+    patience_ms: int | None = None
+    timeout_ms: int | None = None
+    conversation: str = ""
+    waited_ms: int = 0
+
+
+class Holding(msgspec.Struct, array_like=True, frozen=True):
+    """A lease that is live in a worker."""
+
+    request: RequestId
+    model: ModelId
+    incarnation: Incarnation
+
+
+class Hello(msgspec.Struct, tag="hello", array_like=True, frozen=True):
+    """A worker greets a scheduler it has not greeted yet: what it holds and what waits in it."""
+
+    version: int
+    worker: WorkerId
+    listener: ListenerName
+    pid: int
+    leases: tuple[Holding, ...] = ()
+    waiting: tuple[Waiting, ...] = ()
+
+
+class Ask(msgspec.Struct, tag="ask", array_like=True, frozen=True):
+    """A client's request needs a model. Repeated with the same id until answered."""
+
+    request: RequestId
+    model: ModelId
+    streaming: bool = False
+    hold_ms: int | None = None
+    patience_ms: int | None = None
+    timeout_ms: int | None = None
+    conversation: str = ""
+
+
+class Leave(msgspec.Struct, tag="leave", array_like=True, frozen=True):
+    """The client of a waiting request went away."""
+
+    request: RequestId
+
+
+class Accepted(msgspec.Struct, tag="accepted", array_like=True, frozen=True):
+    """The offered lease is in use."""
+
+    request: RequestId
+
+
+class Declined(msgspec.Struct, tag="declined", array_like=True, frozen=True):
+    """The offered lease is not used: the client had gone."""
+
+    request: RequestId
+
+
+class Done(msgspec.Struct, tag="done", array_like=True, frozen=True):
+    """The work under a lease ended. `outcome` is a word of scheduling: grants and leases."""
+
+    request: RequestId
+    outcome: str
+    served: bool = True
+
+
+class Beat(msgspec.Struct, tag="beat", array_like=True, frozen=True):
+    """The worker is alive. Any other message counts as one too."""
+
+    waiting: int
+    held: int
+
+
+class Welcome(msgspec.Struct, tag="welcome", array_like=True, frozen=True):
+    """The scheduler's answer to Hello. A changed epoch means a new scheduler: greet it with all that is live."""
+
+    version: int
+    epoch: Epoch
+
+
+class Granted(msgspec.Struct, tag="granted", array_like=True, frozen=True):
+    """A lease is offered: relay to `upstream` (host:port) now."""
+
+    request: RequestId
+    epoch: Epoch
+    model: ModelId
+    incarnation: Incarnation
+    upstream: str
+    was_ready: bool
+    waited_ms: int
+
+
+class Refused(msgspec.Struct, tag="refused", array_like=True, frozen=True):
+    """No grant; `code` is one of interfaces: errors."""
+
+    request: RequestId
+    code: str
+    message: str
+    retry_after_s: float | None = None
+
+
+class CutOff(msgspec.Struct, tag="cut", array_like=True, frozen=True):
+    """End the relay of this request now; the lease is void."""
+
+    request: RequestId
+    code: str
+    message: str
+
+
+class Moved(msgspec.Struct, tag="moved", array_like=True, frozen=True):
+    """Places in the line of this worker's waiting requests; 1 = next."""
+
+    places: tuple[tuple[RequestId, int], ...]
+
+
+class Loading(msgspec.Struct, tag="loading", array_like=True, frozen=True):
+    """The request left the line: its model is loading for it."""
+
+    request: RequestId
+
+
+class Unwelcome(msgspec.Struct, tag="unwelcome", array_like=True, frozen=True):
+    """The scheduler cannot work with this worker, or does not know it: greet (`greet` true) or give up, and why."""
+
+    reason: str
+    greet: bool
+
+
+FromWorker = Hello | Ask | Leave | Accepted | Declined | Done | Beat
+FromScheduler = Welcome | Granted | Refused | CutOff | Moved | Loading | Unwelcome
