@@ -1,0 +1,118 @@
+"""An actor's inbox that waits for messages, file descriptors and one deadline at once.
+
+An actor with such an inbox needs no helper thread: a socket, a child's pidfd and a timer each become a message,
+handed over in the actor's own thread. Everything but `put` is for that thread alone.
+"""
+
+import contextlib
+import os
+import select
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pykka._envelope import Envelope
+
+from qmsup.units import Seconds
+
+_MAX_POLL_MS = 60_000
+
+
+@dataclass(frozen=True, slots=True)
+class TimeIsUp:
+    """The deadline set with `wake_at` has come. It is disarmed."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Watch:
+    read: Callable[[], object | None]
+    """Called when the descriptor is ready; what it returns, unless None, is the next message."""
+    eager: bool
+    """Also called before each wait: for a ZeroMQ socket, whose descriptor tells of changes only."""
+
+
+class PollingInbox:
+    """Stands in for pykka's queue. Return it from `_create_actor_inbox` and the actor's loop stays pykka's."""
+
+    def __init__(self) -> None:
+        self._messages: deque[Envelope[Any]] = deque()
+        self._nudge = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._poll = select.poll()
+        self._poll.register(self._nudge, select.POLLIN)
+        self._watches: dict[int, _Watch] = {}
+        self._deadline: float | None = None
+
+    def put(self, envelope: Envelope[Any], /) -> None:
+        """Add a message, from any thread."""
+        self._messages.append(envelope)
+        with contextlib.suppress(OSError):  # a message to an actor that has just ended
+            os.eventfd_write(self._nudge, 1)
+
+    def empty(self) -> bool:
+        """Whether no message of another thread waits."""
+        return not self._messages
+
+    def get(self) -> Envelope[Any]:
+        """The next message, whatever its source; waits for it."""
+        while True:
+            if self._messages:
+                return self._messages.popleft()
+            if (message := self._read_eagerly()) is not None:
+                return Envelope(message)
+            if self._is_time_up():
+                self._deadline = None
+                return Envelope(TimeIsUp())
+            if (message := self._wait()) is not None:
+                return Envelope(message)
+
+    def watch(
+        self,
+        fd: int,
+        read: Callable[[], object | None],
+        *,
+        events: int = select.POLLIN,
+        eager: bool = False,
+    ) -> None:
+        """Call `read` whenever the descriptor is ready; a second watch of one descriptor replaces the first."""
+        self._watches[fd] = _Watch(read, eager)
+        self._poll.register(fd, events)
+
+    def forget(self, fd: int) -> None:
+        """End a watch. Call it before the descriptor is closed; unknown ones are ignored."""
+        if self._watches.pop(fd, None) is not None:
+            self._poll.unregister(fd)
+
+    def wake_at(self, at: Seconds | None) -> None:
+        """Deliver TimeIsUp at this point of the monotonic clock; forgets any earlier wish."""
+        self._deadline = at
+
+    def close(self) -> None:
+        """Give the descriptor back; the inbox is dead from then on."""
+        os.close(self._nudge)
+
+    def _read_eagerly(self) -> object | None:
+        for watch in [w for w in self._watches.values() if w.eager]:
+            if (message := watch.read()) is not None:
+                return message
+        return None
+
+    def _is_time_up(self) -> bool:
+        return self._deadline is not None and time.monotonic() >= self._deadline
+
+    def _wait(self) -> object | None:
+        for fd, _ in self._poll.poll(self._timeout_ms()):
+            if fd == self._nudge:
+                os.eventfd_read(self._nudge)
+            elif (watch := self._watches.get(fd)) is not None and (
+                message := watch.read()
+            ) is not None:
+                return message
+        return None
+
+    def _timeout_ms(self) -> int:
+        if self._deadline is None:
+            return _MAX_POLL_MS
+        left_ms = (self._deadline - time.monotonic()) * 1000.0
+        return min(_MAX_POLL_MS, max(0, int(left_ms) + 1))

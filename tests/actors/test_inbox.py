@@ -1,0 +1,101 @@
+import os
+import threading
+import time
+
+import pykka
+from pykka._envelope import Envelope
+from typing_extensions import override
+
+from qmsup.actors.inbox import PollingInbox, TimeIsUp
+from qmsup.units import Seconds
+
+
+def test_a_message_from_another_thread_ends_the_wait() -> None:
+    inbox = PollingInbox()
+    threading.Timer(0.01, lambda: inbox.put(Envelope("hello"))).start()
+
+    assert inbox.get().message == "hello"
+    assert inbox.empty()
+    inbox.close()
+
+
+def test_messages_keep_their_order() -> None:
+    inbox = PollingInbox()
+    for text in "abc":
+        inbox.put(Envelope(text))
+
+    assert [inbox.get().message for _ in range(3)] == ["a", "b", "c"]
+    inbox.close()
+
+
+def test_a_ready_descriptor_becomes_a_message() -> None:
+    inbox = PollingInbox()
+    reader, writer = os.pipe()
+    inbox.watch(reader, lambda: os.read(reader, 10))
+    os.write(writer, b"ping")
+
+    assert inbox.get().message == b"ping"
+    inbox.forget(reader)
+    inbox.forget(reader)
+    os.close(reader)
+    os.close(writer)
+    inbox.close()
+
+
+def test_a_watch_that_has_nothing_to_say_does_not_end_the_wait() -> None:
+    inbox = PollingInbox()
+    reader, writer = os.pipe()
+    seen: list[bytes] = []
+    inbox.watch(reader, lambda: seen.append(os.read(reader, 1)))
+    os.write(writer, b"x")
+    threading.Timer(0.02, lambda: inbox.put(Envelope("later"))).start()
+
+    assert inbox.get().message == "later"
+    assert seen == [b"x"]
+    os.close(writer)
+    inbox.forget(reader)
+    os.close(reader)
+    inbox.close()
+
+
+def test_an_eager_watch_is_read_without_waiting_for_its_descriptor() -> None:
+    inbox = PollingInbox()
+    reader, writer = os.pipe()
+    pending = ["first", "second"]
+    inbox.watch(reader, lambda: pending.pop(0) if pending else None, eager=True)
+
+    assert [inbox.get().message, inbox.get().message] == ["first", "second"]
+    inbox.forget(reader)
+    os.close(reader)
+    os.close(writer)
+    inbox.close()
+
+
+def test_the_deadline_is_delivered_once_and_not_early() -> None:
+    inbox = PollingInbox()
+    at = Seconds(time.monotonic() + 0.03)
+    inbox.wake_at(at)
+
+    assert isinstance(inbox.get().message, TimeIsUp)
+    assert time.monotonic() >= at
+    inbox.put(Envelope("next"))
+    assert inbox.get().message == "next"
+    inbox.close()
+
+
+class _Echo(pykka.ThreadingActor):
+    @staticmethod
+    @override
+    def _create_actor_inbox() -> PollingInbox:
+        return PollingInbox()
+
+    @override
+    def on_receive(self, message: object) -> object:
+        return message
+
+
+def test_pykka_runs_an_actor_on_it() -> None:
+    ref = _Echo.start()
+
+    assert ref.ask("hello", timeout=5) == "hello"
+    ref.stop()
