@@ -1,0 +1,1 @@
+"""Assembly: turns a configuration into running processes and a process into running actors."""

@@ -1,0 +1,1 @@
+"""The verbs that become a process instead of asking one."""

@@ -1,0 +1,39 @@
+"""One scheduler per state folder: an advisory lock that names its holder (interfaces: files)."""
+
+import fcntl
+import os
+from pathlib import Path
+
+from qmsup.errors import QmsupError
+
+
+class LockedError(QmsupError):
+    """Another scheduler works on this state folder."""
+
+
+class SchedulerLock:
+    """Held from construction until the process ends; the kernel lets go of it, whatever the end."""
+
+    def __init__(self, path: Path) -> None:
+        """Take the lock.
+
+        Raises:
+            LockedError: another process holds it; the text names its pid.
+            OSError: the file cannot be made.
+        """
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            holder = os.read(self._fd, 32).decode().strip() or "unknown"
+            os.close(self._fd)
+            raise LockedError(
+                f"another scheduler (pid {holder}) uses {path.parent}: stop it, "
+                "or give this one another QMSUP_STATE_DIR and QMSUP_RUNTIME_DIR"
+            ) from None
+        os.ftruncate(self._fd, 0)
+        os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+
+    def release(self) -> None:
+        """Let go early (tests; a process just ends)."""
+        os.close(self._fd)

@@ -1,0 +1,135 @@
+"""`qmsup serve`: the scheduler and one gunicorn per listener as children of one process, restarted when they die.
+
+It decides nothing about models. It has one thread and waits for signals, so nothing here needs a lock.
+"""
+
+import signal
+import socket
+import time
+from collections.abc import Iterable
+from pathlib import Path
+
+from qmsup.daemon.exits import Exit
+from qmsup.daemon.member import Member, listener_member, scheduler_member
+from qmsup.errors import ConfigError
+from qmsup.log import Log
+from qmsup.spec import ListenerSpec, Spec
+from qmsup.units import Seconds
+
+_STOPS = frozenset({signal.SIGINT, signal.SIGTERM})
+WATCHED = _STOPS | {signal.SIGCHLD}
+_LISTENER_GRACE = Seconds(3.0)
+"""From TERM to QUIT for a gunicorn whose relays have all lost their children already."""
+_MARGIN = Seconds(5.0)
+
+_log = Log("serve")
+
+
+class Serve:
+    """Keeps the members of one configuration alive until told to stop."""
+
+    def __init__(self, spec: Spec, config: Path) -> None:
+        self._scheduler = scheduler_member(config)
+        self._listeners = [listener_member(name, config) for name in spec.listeners]
+        longest_grace = max(
+            (model.stop_grace for model in spec.models.values()), default=Seconds(0.0)
+        )
+        self._scheduler_grace = Seconds(spec.shutdown_drain + longest_grace + _MARGIN)
+        self._is_urgent = False
+
+    def run(self) -> Exit:
+        """Block until stopped by INT or TERM, or until the scheduler says that it can never start."""
+        signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)
+        try:
+            code = self._keep_alive()
+            self._stop()
+        finally:
+            for member in self._members():
+                member.kill_group()
+        return code
+
+    def _members(self) -> Iterable[Member]:
+        return (self._scheduler, *self._listeners)
+
+    def _keep_alive(self) -> Exit:
+        while True:
+            now = _now()
+            for member in self._members():
+                member.start_if_due(now)
+            if _next_signal(self._until_next_start(now)) in _STOPS:
+                return Exit.OK
+            for member in self._members():
+                # A listener that cannot use its configuration is no worse than one that keeps dying: its port
+                # stays shut, the others go on. Without a scheduler there is nothing to go on with.
+                if member.reap(_now()) == Exit.UNUSABLE and member is self._scheduler:
+                    return Exit.UNUSABLE
+
+    def _until_next_start(self, now: Seconds) -> Seconds:
+        starts = [m.start_at for m in self._members() if m.start_at is not None]
+        return Seconds(max(0.0, min(starts, default=now + 60.0) - now))
+
+    def _stop(self) -> None:
+        # The scheduler goes first: it refuses what waits, lets answers under way end, and stops the models.
+        # A listener that went first would hold its clients' connections open for streams without end.
+        _log.info("serve.stopping")
+        self._scheduler.signal(signal.SIGTERM)
+        if not self._await([self._scheduler], self._scheduler_grace):
+            _log.error(
+                "serve.gave_up_waiting", name=self._scheduler.name, grace_s=self._scheduler_grace
+            )
+        for listener in self._listeners:
+            listener.signal(signal.SIGTERM)
+        if not self._await(self._listeners, _LISTENER_GRACE):
+            for listener in self._listeners:
+                listener.signal(signal.SIGQUIT)
+            self._await(self._listeners, _LISTENER_GRACE)
+        _log.info("serve.stopped")
+
+    def _await(self, members: Iterable[Member], grace: Seconds) -> bool:
+        """Whether all ended within the grace; a second INT or TERM makes everybody hurry."""
+        deadline = _now() + grace
+        waiting = [m for m in members if not m.has_ended()]
+        while waiting and (left := deadline - _now()) > 0:
+            if _next_signal(Seconds(left)) in _STOPS and not self._is_urgent:
+                self._is_urgent = True
+                _log.warning("serve.hurrying", because="told to stop a second time")
+                for member in waiting:
+                    member.signal(signal.SIGTERM)
+            waiting = [m for m in waiting if not m.has_ended()]
+        return not waiting
+
+
+def _next_signal(timeout: Seconds) -> int | None:
+    caught = signal.sigtimedwait(WATCHED, timeout)
+    return caught.si_signo if caught is not None else None
+
+
+def _now() -> Seconds:
+    return Seconds(time.monotonic())
+
+
+def check_ports(spec: Spec) -> None:
+    """See that every listener's address can be had, before anything is started.
+
+    Raises:
+        ConfigError: one problem for each address that cannot.
+    """
+    problems = tuple(
+        p for listener in spec.listeners.values() if (p := _problem_with(listener)) is not None
+    )
+    if problems:
+        raise ConfigError(problems)
+
+
+def _problem_with(listener: ListenerSpec) -> str | None:
+    family = socket.AF_INET6 if ":" in listener.host else socket.AF_INET
+    with socket.socket(family, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((listener.host, listener.port))
+        except OSError as error:
+            return (
+                f"listeners.{listener.name}.bind: cannot listen on {listener.host}:{listener.port} "
+                f"({error.strerror}): stop what uses it (ss -ltnp), or choose another address"
+            )
+    return None
