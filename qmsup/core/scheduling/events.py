@@ -29,6 +29,7 @@ class RequestArrived:
         streaming: the client can be told its place in the line while it waits.
         hold, patience, timeout: what the client's headers said; None = nothing, 0 = off.
         conversation: the affinity key, "" when there is none.
+        waited: how long it has waited already, when a worker tells of it again to a new scheduler.
     """
 
     request: RequestId
@@ -39,6 +40,7 @@ class RequestArrived:
     patience: Seconds | None = None
     timeout: Seconds | None = None
     conversation: str = ""
+    waited: Seconds = Seconds(0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,0 +1,241 @@
+"""Where messages of other processes become events, and effects become messages. Nothing else knows both.
+
+The scheduler actor's inbox is the ROUTER socket itself, so this is plain translation in the actor's thread:
+no thread of its own, no queue.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import assert_never
+
+from qmsup.core.scheduling.effects import Answer, Cut, Grant, LineMoved, Refuse, TellLoading
+from qmsup.core.scheduling.events import (
+    Event,
+    GrantAccepted,
+    GrantDeclined,
+    LeaseReleased,
+    ListenerJoined,
+    LiveLease,
+    Outcome,
+    RequestAbandoned,
+    RequestArrived,
+)
+from qmsup.errors import PeerError, Refusal
+from qmsup.ids import AskId, Epoch, LeaseId, WorkerId
+from qmsup.log import Log
+from qmsup.transport.router import RouterSocket
+from qmsup.units import Seconds, ms_from_seconds, seconds_from_ms
+from qmsup.wire import codec, controlling, listening
+
+_REMEMBERED_REPLIES = 256
+"""Answers kept so that a repeated question gets the same one; a client repeats within seconds."""
+
+_log = Log("gateway")
+
+ToWorker = Grant | Refuse | Cut | LineMoved | TellLoading
+
+
+@dataclass(frozen=True, slots=True)
+class Greeted:
+    """A worker said hello. Its process is to be watched before the event is handled."""
+
+    event: ListenerJoined
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """A worker said something, if only that it lives."""
+
+    worker: WorkerId
+    event: Event | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A control question that was not answered before; `ask` is the address of the answer."""
+
+    ask: AskId
+    verb: str
+    args: Mapping[str, object]
+
+
+class Gateway:
+    """Reads frames and writes them, on the scheduler's ROUTER socket."""
+
+    def __init__(self, router: RouterSocket, epoch: Epoch) -> None:
+        self._router = router
+        self._epoch = epoch
+        self._askers: dict[AskId, tuple[bytes, str]] = {}
+        self._replies: OrderedDict[AskId, bytes] = OrderedDict()
+
+    def read(self, sender: bytes, frame: bytes) -> Greeted | Heard | Asked | None:
+        """What a frame says; None when it was dealt with here (unreadable, or a repeated question)."""
+        if codec.is_control(frame):
+            return self._read_question(sender, frame)
+        try:
+            message = codec.decode_from_worker(frame)
+        except PeerError as error:
+            _log.warning("worker.unreadable", sender=_text(sender), because=str(error))
+            self._send(sender, listening.Unwelcome(reason=str(error), greet=False))
+            return None
+        worker = WorkerId(_text(sender))
+        if isinstance(message, listening.Hello):
+            return Greeted(_joined(worker, message))
+        return Heard(worker, _event_of(worker, message))
+
+    def welcome(self, worker: WorkerId) -> None:
+        """Answer a greeting."""
+        self._send(worker.encode(), listening.Welcome(version=listening.VERSION, epoch=self._epoch))
+
+    def ask_to_greet(self, worker: WorkerId) -> None:
+        """Tell a worker that this scheduler does not know it (yet, or any more)."""
+        self._send(worker.encode(), listening.Unwelcome(reason="not known here", greet=True))
+
+    def tell(self, effect: ToWorker) -> None:
+        """Carry an effect to the worker it names. A worker that is gone is noticed elsewhere, by its process."""
+        self._send(effect.listener.encode(), _message_of(effect, self._epoch))
+
+    def answer(self, answer: Answer) -> None:
+        """Carry the scheduler's answer to the control client that asked."""
+        if answer.refusal is not None:
+            self.refuse(answer.ask, answer.refusal)
+        else:
+            self.reply(answer.ask, {"text": answer.text})
+
+    def reply(self, ask: AskId, body: object) -> None:
+        """Answer a control question with a body that JSON can hold."""
+        self._reply(ask, ok=True, body=body, error=None)
+
+    def refuse(self, ask: AskId, refusal: Refusal) -> None:
+        """Answer a control question with a refusal."""
+        trouble = controlling.Trouble(code=refusal.code, message=refusal.message)
+        self._reply(ask, ok=False, body=None, error=trouble)
+
+    def _reply(
+        self, ask: AskId, *, ok: bool, body: object, error: controlling.Trouble | None
+    ) -> None:
+        if (asker := self._askers.pop(ask, None)) is None:
+            return
+        client, question_id = asker
+        frame = codec.encode_reply(
+            controlling.Reply(v=controlling.VERSION, id=question_id, ok=ok, body=body, error=error)
+        )
+        self._replies[ask] = frame
+        if len(self._replies) > _REMEMBERED_REPLIES:
+            self._replies.popitem(last=False)
+        self._router.send(client, frame)
+
+    def _read_question(self, sender: bytes, frame: bytes) -> Asked | None:
+        try:
+            question = codec.decode_question(frame)
+        except PeerError as error:
+            self._router.send(sender, codec.encode_reply(codec.refuse_unreadable(frame, error)))
+            return None
+        ask = AskId(f"{sender.hex()}:{question.id}")
+        if ask in self._askers:
+            return None
+        if (answered := self._replies.get(ask)) is not None:
+            self._router.send(sender, answered)
+            return None
+        self._askers[ask] = (sender, question.id)
+        return Asked(ask=ask, verb=question.verb, args=question.args)
+
+    def _send(self, receiver: bytes, message: listening.FromScheduler) -> None:
+        if not self._router.send(receiver, codec.encode(message)):
+            _log.debug("worker.unreachable", worker=_text(receiver), message=type(message).__name__)
+
+
+def _text(identity: bytes) -> str:
+    return identity.decode("utf-8", "backslashreplace")
+
+
+def _joined(worker: WorkerId, hello: listening.Hello) -> ListenerJoined:
+    return ListenerJoined(
+        listener=worker,
+        name=hello.listener,
+        pid=hello.pid,
+        leases=tuple(
+            LiveLease(request=h.request, model=h.model, incarnation=h.incarnation)
+            for h in hello.leases
+        ),
+        waiting=tuple(_arrived(worker, w, w.waited_ms) for w in hello.waiting),
+    )
+
+
+def _arrived(
+    worker: WorkerId, asked: listening.Ask | listening.Waiting, waited_ms: int = 0
+) -> RequestArrived:
+    return RequestArrived(
+        request=asked.request,
+        listener=worker,
+        model=asked.model,
+        streaming=asked.streaming,
+        hold=_seconds(asked.hold_ms),
+        patience=_seconds(asked.patience_ms),
+        timeout=_seconds(asked.timeout_ms),
+        conversation=asked.conversation,
+        waited=seconds_from_ms(waited_ms),
+    )
+
+
+def _seconds(ms: int | None) -> Seconds | None:
+    return None if ms is None else seconds_from_ms(ms)
+
+
+def _event_of(worker: WorkerId, message: listening.FromWorker) -> Event | None:
+    match message:
+        case listening.Ask():
+            return _arrived(worker, message)
+        case listening.Accepted():
+            return GrantAccepted(request=message.request)
+        case listening.Done():
+            return LeaseReleased(
+                lease=LeaseId(message.request), outcome=_outcome(message), served=message.served
+            )
+        case listening.Leave():
+            return RequestAbandoned(request=message.request)
+        case listening.Declined():
+            return GrantDeclined(request=message.request)
+        case listening.Beat() | listening.Hello():
+            return None
+        case _:
+            assert_never(message)
+
+
+def _outcome(done: listening.Done) -> Outcome:
+    try:
+        return Outcome(done.outcome)
+    except ValueError:
+        return Outcome.UNKNOWN
+
+
+def _message_of(effect: ToWorker, epoch: Epoch) -> listening.FromScheduler:
+    match effect:
+        case Grant():
+            return listening.Granted(
+                request=effect.request,
+                epoch=epoch,
+                model=effect.model,
+                incarnation=effect.incarnation,
+                upstream=effect.upstream,
+                was_ready=effect.was_ready,
+                waited_ms=ms_from_seconds(effect.waited),
+            )
+        case Refuse(refusal=refusal):
+            return listening.Refused(
+                request=effect.request,
+                code=refusal.code,
+                message=refusal.message,
+                retry_after_s=refusal.retry_after,
+            )
+        case Cut(refusal=refusal):
+            return listening.CutOff(
+                request=effect.request, code=refusal.code, message=refusal.message
+            )
+        case LineMoved():
+            return listening.Moved(places=effect.places)
+        case TellLoading():
+            return listening.Loading(request=effect.request)
+        case _:
+            assert_never(effect)

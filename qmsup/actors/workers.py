@@ -1,0 +1,88 @@
+"""The listener worker processes that the scheduler knows: seen to die by pidfd, seen to be silent by their beats."""
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from qmsup.actors.inbox import PollingInbox
+from qmsup.core.scheduling.events import Event, ListenerJoined, ListenerLost, ListenerSuspected
+from qmsup.ids import WorkerId
+from qmsup.log import Log
+from qmsup.units import Seconds
+
+_SILENCE = Seconds(5.0)
+"""A worker beats every second. On a busy machine one may miss a few: it is only suspected, and loses nothing yet."""
+
+_log = Log("workers")
+
+
+@dataclass(slots=True)
+class _Worker:
+    pidfd: int
+    heard_at: Seconds
+    is_suspected: bool = field(default=False)
+
+
+class Workers:
+    """Watches processes through the scheduler actor's inbox; all calls come from that actor's thread."""
+
+    def __init__(self, inbox: PollingInbox) -> None:
+        self._inbox = inbox
+        self._known: dict[WorkerId, _Worker] = {}
+
+    def greet(self, joined: ListenerJoined, now: Seconds, report: Callable[[Event], None]) -> bool:
+        """Start to watch a worker's process; False when it is gone already. Greeting again is harmless."""
+        known = self._known.get(joined.listener)
+        if known is not None:
+            known.heard_at, known.is_suspected = now, False
+            return True
+        try:
+            pidfd = os.pidfd_open(joined.pid)
+        except ProcessLookupError:
+            return False
+        self._known[joined.listener] = _Worker(pidfd, now)
+        self._inbox.watch(pidfd, lambda: self._lose(joined.listener, report))
+        _log.info("worker.joined", worker=joined.listener, pid=joined.pid)
+        return True
+
+    def hear(self, worker: WorkerId, now: Seconds) -> bool:
+        """Note a sign of life; False when the worker is to greet first (unknown, or under suspicion)."""
+        known = self._known.get(worker)
+        if known is None:
+            return False
+        known.heard_at = now
+        return not known.is_suspected
+
+    def silent_since(self, now: Seconds) -> list[ListenerSuspected]:
+        """The workers that have become suspect by now."""
+        silent = [
+            (name, worker)
+            for name, worker in self._known.items()
+            if not worker.is_suspected and now - worker.heard_at >= _SILENCE
+        ]
+        for name, worker in silent:
+            worker.is_suspected = True
+            _log.warning("worker.silent", worker=name, for_s=now - worker.heard_at)
+        return [ListenerSuspected(listener=name) for name, _ in silent]
+
+    def next_check(self) -> Seconds | None:
+        """When the next worker becomes suspect if it stays silent."""
+        return min(
+            (Seconds(w.heard_at + _SILENCE) for w in self._known.values() if not w.is_suspected),
+            default=None,
+        )
+
+    def close(self) -> None:
+        """Watch nobody any more."""
+        for name in tuple(self._known):
+            self._forget(name)
+
+    def _lose(self, name: WorkerId, report: Callable[[Event], None]) -> None:
+        _log.warning("worker.lost", worker=name)
+        self._forget(name)
+        report(ListenerLost(listener=name))
+
+    def _forget(self, name: WorkerId) -> None:
+        worker = self._known.pop(name)
+        self._inbox.forget(worker.pidfd)
+        os.close(worker.pidfd)
