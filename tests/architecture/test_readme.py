@@ -1,0 +1,37 @@
+"""What README tells people to type exists."""
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+from tests.support.tree import ROOT
+
+README = (ROOT / "README.md").read_text()
+SCRIPTS = sorted(set(re.findall(r"(?<![\w/])scripts/\w+", README)))
+LINKS = sorted(set(re.findall(r"\]\((?!https?:|#)([^)#]+)", README)))
+VERBS = sorted(set(re.findall(r"^\$? *qmsup (\w+)", README, re.MULTILINE)))
+
+
+def test_the_two_commands_are_told() -> None:
+    assert {"scripts/demo", "scripts/test"} <= set(SCRIPTS)
+
+
+@pytest.mark.parametrize("script", SCRIPTS)
+def test_a_script_exists_and_can_be_run(script: str) -> None:
+    assert os.access(ROOT / script, os.X_OK)
+
+
+@pytest.mark.parametrize("target", LINKS)
+def test_a_link_leads_somewhere(target: str) -> None:
+    assert (ROOT / target).exists()
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_a_verb_is_one_of_the_program(verb: str) -> None:
+    asked = [sys.executable, "-m", "qmsup", verb, "--help"]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stderr
