@@ -1,0 +1,73 @@
+"""Carries the core's effects out, and logs each decision: the log is the list of decisions."""
+
+from collections.abc import Callable
+from typing import assert_never
+
+from qmsup.actors.gateway import Gateway
+from qmsup.actors.processes import ProcessTree
+from qmsup.core.scheduling.effects import (
+    AbortStart,
+    Answer,
+    ArmWake,
+    Cut,
+    Effect,
+    EndProcess,
+    EnsureReady,
+    Grant,
+    LineMoved,
+    Record,
+    Refuse,
+    Stop,
+    TellLoading,
+)
+from qmsup.log import Log
+
+_log = Log("decision")
+
+
+class Orders:
+    """The hands of the scheduler actor. ArmWake is not among them: the actor owns the only clock."""
+
+    def __init__(
+        self, gateway: Gateway, processes: ProcessTree, on_end: Callable[[], None]
+    ) -> None:
+        self._gateway = gateway
+        self._processes = processes
+        self._on_end = on_end
+
+    def carry_out(self, effect: Effect) -> None:
+        """Do it, without waiting for its result: that comes back as an event."""
+        match effect:
+            case Grant() | LineMoved() | TellLoading():
+                self._gateway.tell(effect)
+            case Refuse() | Cut():
+                self._gateway.tell(effect)
+                _log.info(
+                    "request.refused" if isinstance(effect, Refuse) else "request.cut",
+                    request=effect.request,
+                    code=effect.refusal.code,
+                    cause=effect.cause,
+                )
+            case EnsureReady() | Stop() | AbortStart():
+                self._processes.tell(effect)
+            case Answer():
+                self._gateway.answer(effect)
+            case Record():
+                _record(effect)
+            case EndProcess():
+                self._on_end()
+            case ArmWake():
+                pass
+            case _:
+                assert_never(effect)
+
+
+def _record(record: Record) -> None:
+    _log.info(
+        record.decision,
+        model=record.model,
+        request=record.request,
+        evicts=",".join(record.evicts) or None,
+        because=record.because or None,
+        cause=record.cause,
+    )

@@ -1,0 +1,217 @@
+"""The scheduler actor: owns the core's state, stamps the time on each event, carries out what comes back.
+
+Its inbox is the ROUTER socket, the worker processes' pidfds, one timer and what other actors tell it, all waited
+for at once. It decides nothing: every choice is `core.scheduling`'s.
+"""
+
+import os
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import assert_never
+
+import pykka
+from typing_extensions import override
+
+from qmsup.actors import answers
+from qmsup.actors.gateway import Asked, Gateway, Greeted, Heard
+from qmsup.actors.inbox import PollingInbox, TimeIsUp
+from qmsup.actors.orders import Orders
+from qmsup.actors.processes import ProcessTree
+from qmsup.actors.workers import Workers
+from qmsup.core.scheduling import invariants
+from qmsup.core.scheduling.effects import ArmWake
+from qmsup.core.scheduling.events import Event, LoadAsked, ShutdownAsked, UnloadAsked, Woke
+from qmsup.core.scheduling.scheduler import Scheduler
+from qmsup.errors import Code, Refusal
+from qmsup.ids import Epoch, ModelId
+from qmsup.log import Log
+from qmsup.spec import Spec
+from qmsup.transport.router import RouterSocket
+from qmsup.units import Seconds
+
+_log = Log("scheduler")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Life:
+    """What is fixed for one life of the scheduler process."""
+
+    epoch: Epoch
+    endpoint: str
+    config: Path
+    since: float
+    """When it started, in Unix seconds."""
+
+
+class SchedulerActor(pykka.ThreadingActor):
+    """Tell it events; it answers nobody but through ZeroMQ. Frames come as `list[(identity, frames)]`."""
+
+    actor_inbox: PollingInbox
+
+    def __init__(
+        self,
+        *,
+        spec: Spec,
+        scheduler: Scheduler,
+        life: Life,
+        on_end: Callable[[], None],
+        on_break: Callable[[], None],
+    ) -> None:
+        """Made by the assembly.
+
+        Args:
+            spec: the configuration in force.
+            scheduler: the core, with nothing running yet.
+            life: which life of the process this is.
+            on_end: called once shutdown is complete.
+            on_break: called when this actor cannot go on; the process is to end.
+        """
+        super().__init__()
+        self._spec = spec
+        self._core = scheduler
+        self._life = life
+        self._on_end = on_end
+        self._on_break = on_break
+        self._checks = os.environ.get("QMSUP_CHECK") == "1"
+        self._wake_at: Seconds | None = None
+
+    @staticmethod
+    @override
+    def _create_actor_inbox() -> PollingInbox:
+        return PollingInbox()
+
+    @override
+    def on_start(self) -> None:
+        # The socket is made here: ZeroMQ sockets belong to the thread that made them.
+        try:
+            self._router = RouterSocket(self._life.endpoint)
+            self._gateway = Gateway(self._router, self._life.epoch)
+            self._workers = Workers(self.actor_inbox)
+            self._processes = ProcessTree(self._spec, self.actor_ref.tell)
+            self._orders = Orders(self._gateway, self._processes, self._on_end)
+        except Exception:
+            _log.exception("scheduler.cannot_start")
+            self._on_break()
+            raise
+        self.actor_inbox.watch(self._router.fileno(), self._receive, eager=True)
+        _log.info("scheduler.started", epoch=self._life.epoch, endpoint=self._life.endpoint)
+
+    @override
+    def on_stop(self) -> None:
+        self._workers.close()
+        self.actor_inbox.forget(self._router.fileno())
+        self._router.close()
+        self.actor_inbox.close()
+
+    @override
+    def on_failure(self, *_: object) -> None:
+        # pykka cannot restart an actor: the process ends, and its supervisor starts a fresh one.
+        _log.exception("scheduler.failed")
+        self._on_break()
+
+    @override
+    def on_receive(self, message: object) -> None:
+        match message:
+            case list():
+                for sender, frames in message:
+                    for frame in frames:
+                        self._read(sender, frame)
+            case TimeIsUp():
+                self._look_at_the_clock()
+            case StopNow():
+                self._processes.stop_now()
+                self._on_end()
+            case _:
+                self._handle(message)  # type: ignore[arg-type] # actors tell events, nothing else
+        self._set_alarm()
+
+    def _receive(self) -> list[tuple[bytes, list[bytes]]] | None:
+        return self._router.receive() or None
+
+    def _read(self, sender: bytes, frame: bytes) -> None:
+        match self._gateway.read(sender, frame):
+            case Heard(worker=worker, event=event):
+                if not self._workers.hear(worker, _now()):
+                    self._gateway.ask_to_greet(worker)
+                elif event is not None:
+                    self._handle(event)
+            case Greeted(event=joined):
+                if self._workers.greet(joined, _now(), self._handle):
+                    self._gateway.welcome(joined.listener)
+                    self._handle(joined)
+            case Asked() as asked:
+                self._answer(asked)
+            case None:
+                pass
+            case unexpected:
+                assert_never(unexpected)
+
+    def _handle(self, event: Event) -> None:
+        effects = self._core.handle(event, _now())
+        for effect in effects:
+            if type(effect) is ArmWake:
+                self._wake_at = effect.at
+            else:
+                self._orders.carry_out(effect)
+        if self._checks:
+            invariants.check(self._core.state, _now())
+
+    def _look_at_the_clock(self) -> None:
+        now = _now()
+        for event in self._workers.silent_since(now):
+            self._handle(event)
+        if self._wake_at is not None and now >= self._wake_at:
+            self._wake_at = None
+            self._handle(Woke())
+
+    def _set_alarm(self) -> None:
+        times = [t for t in (self._wake_at, self._workers.next_check()) if t is not None]
+        self.actor_inbox.wake_at(min(times, default=None))
+
+    def _answer(self, asked: Asked) -> None:
+        try:
+            self._answer_verb(asked)
+        except answers.BadQuestionError as error:
+            self._gateway.refuse(asked.ask, Refusal(code=Code.BAD_REQUEST, message=str(error)))
+
+    def _answer_verb(self, asked: Asked) -> None:
+        match asked.verb:
+            case "load":
+                self._handle(LoadAsked(ask=asked.ask, model=answers.model_of(asked.args, self._spec)))
+            case "unload":
+                models, drain = answers.models_of(asked.args, self._spec)
+                self._handle(UnloadAsked(ask=asked.ask, models=models, drain=drain))
+            case _:
+                self._gateway.reply(asked.ask, self._reading(asked.verb, asked.args))
+
+    def _reading(self, verb: str, _args: Mapping[str, object]) -> object:
+        match verb:
+            case "ping":
+                return {}
+            case "status":
+                return answers.status(self._core.state, self._life)
+            case "ps":
+                return answers.ps(self._core.state, self._spec, _now())
+            case "running":
+                return answers.running(self._core.state, self._spec, _now())
+            case _:
+                raise answers.BadQuestionError(f"unknown verb {verb!r}: see `qmsup --help`")
+
+
+@dataclass(frozen=True, slots=True)
+class StopNow:
+    """Told a second time to end: stop every child without waiting for anybody."""
+
+
+def shutdown_of(ref: pykka.ActorRef[SchedulerActor], *, at_once: bool) -> None:
+    """Have the scheduler end: in order, or at once."""
+    ref.tell(StopNow() if at_once else ShutdownAsked())
+
+
+def _now() -> Seconds:
+    return Seconds(time.monotonic())
+
+
+_ = ModelId
