@@ -1,0 +1,36 @@
+"""The ZeroMQ context: one per process, made after any fork, since its threads do not survive one."""
+
+import os
+
+import zmq
+
+from qmsup.units import Seconds, ms_from_seconds
+
+LINGER = Seconds(0.3)
+"""How long a closed socket still delivers what was sent. The peer reads at once or is gone."""
+
+_contexts: dict[int, zmq.Context[zmq.Socket[bytes]]] = {}
+"""By pid: a forked child finds none of its own, and never touches its parent's."""
+
+
+def current() -> zmq.Context[zmq.Socket[bytes]]:
+    """This process's context, made when first asked for."""
+    context = _contexts.get(os.getpid())
+    if context is None or context.closed:
+        context = _contexts[os.getpid()] = zmq.Context()
+    return context
+
+
+def destroy(linger: Seconds = LINGER) -> None:
+    """Close every socket of this process and end its context; waits `linger` at most for what was sent.
+
+    For the end of a process. Harmless when there is no context; a later socket makes a new one.
+    """
+    context = _contexts.pop(os.getpid(), None)
+    if context is not None:
+        context.destroy(linger=ms_from_seconds(linger))
+
+
+def os_error(error: zmq.ZMQError, endpoint: str) -> OSError:
+    """A failed bind or connect as the error that says which address, so that callers need not know zmq."""
+    return OSError(error.errno, error.strerror, endpoint)

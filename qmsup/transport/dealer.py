@@ -1,0 +1,69 @@
+"""A worker's or control client's end: one DEALER socket to the scheduler."""
+
+from collections.abc import Sequence
+
+import zmq
+
+from qmsup.transport import context
+from qmsup.units import Seconds, ms_from_seconds
+
+_RECONNECT = Seconds(0.01)
+"""Between attempts to reach an absent scheduler: one refused connect of a local socket costs microseconds."""
+
+
+class DealerSocket:
+    """Sends to the scheduler and receives from it, across its restarts. For one thread, the one that made it.
+
+    Sending never blocks: while there is no scheduler, messages queue, and are delivered to the next one. The
+    descriptor is edge-triggered and tells of changes only; any call here may swallow one. So `receive` after
+    each wake and after each send, until it returns nothing.
+    """
+
+    def __init__(self, endpoint: str, identity: bytes) -> None:
+        """Connect, whether or not anyone is there yet.
+
+        Args:
+            endpoint: where the scheduler binds, or will.
+            identity: unique over all peers, 1 to 255 bytes, the first not zero.
+
+        Raises:
+            OSError: the address is no address.
+        """
+        self._socket = context.current().socket(zmq.DEALER)
+        self._socket.setsockopt(zmq.ROUTING_ID, identity)
+        self._socket.setsockopt(zmq.LINGER, ms_from_seconds(context.LINGER))
+        self._socket.setsockopt(zmq.RCVHWM, 0)
+        self._socket.setsockopt(zmq.SNDHWM, 0)
+        self._socket.setsockopt(zmq.RECONNECT_IVL, ms_from_seconds(_RECONNECT))
+        try:
+            self._socket.connect(endpoint)
+        except zmq.ZMQError as e:
+            self._socket.close(linger=0)
+            raise context.os_error(e, endpoint) from e
+
+    def fileno(self) -> int:
+        """The descriptor to poll; see the class on how."""
+        return int(self._socket.getsockopt(zmq.FD))
+
+    def receive(self) -> list[bytes]:
+        """Every frame that has come, in order, without waiting."""
+        frames: list[bytes] = []
+        take = self._socket.recv_multipart
+        try:
+            while True:
+                frames += take(zmq.NOBLOCK)
+        except zmq.Again:
+            return frames
+
+    def send(self, frames: Sequence[bytes]) -> None:
+        """Queue messages, one a frame, that travel together. None is fine."""
+        if frames:
+            self._socket.send_multipart(frames, zmq.NOBLOCK)
+
+    def wait(self, timeout: Seconds) -> bool:
+        """Whether something can be received, waiting for it at most this long."""
+        return bool(self._socket.poll(ms_from_seconds(timeout)))
+
+    def close(self) -> None:
+        """Close; what was sent to a scheduler that is there is still delivered for a short linger."""
+        self._socket.close()

@@ -1,0 +1,87 @@
+"""The scheduler's end: one ROUTER socket that all workers and control clients connect to."""
+
+import errno
+
+import zmq
+
+from qmsup.transport import context
+from qmsup.units import Seconds, ms_from_seconds
+
+PEER_BOUND = 50_000
+"""Messages kept for one peer that does not read, about 10 MB. ZeroMQ's usual 1 000 is one burst of
+grants; without MANDATORY it would drop the rest without a word."""
+
+HEARTBEAT = Seconds(0.3)
+HEARTBEAT_TIMEOUT = Seconds(0.9)
+"""A frozen peer is cut off after about 1.2 s. What it had not read is lost then; it reconnects when it
+thaws, and everything between us can be asked for again."""
+
+
+class RouterSocket:
+    """Receives from every peer, sends to one by identity. For one thread, the one that made it.
+
+    The descriptor is edge-triggered and tells of changes only; any call here may swallow one. So `receive`
+    before each wait, until it returns nothing.
+    """
+
+    def __init__(self, endpoint: str, *, peer_bound: int = PEER_BOUND) -> None:
+        """Bind; a socket file left by a dead process is replaced.
+
+        Args:
+            endpoint: `ipc://path`; the folder must exist, the path stay under 108 bytes.
+            peer_bound: messages kept for one peer that does not read.
+
+        Raises:
+            OSError: the address cannot be bound.
+        """
+        self._socket = context.current().socket(zmq.ROUTER)
+        self._socket.setsockopt(zmq.LINGER, ms_from_seconds(context.LINGER))
+        self._socket.setsockopt(zmq.RCVHWM, 0)
+        self._socket.setsockopt(zmq.SNDHWM, peer_bound)
+        self._socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
+        # A peer may be back before we noticed that its old connection broke: the new one wins. Without
+        # this, ROUTER would ignore the newcomer for as long as it lives.
+        self._socket.setsockopt(zmq.ROUTER_HANDOVER, 1)
+        self._socket.setsockopt(zmq.HEARTBEAT_IVL, ms_from_seconds(HEARTBEAT))
+        self._socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, ms_from_seconds(HEARTBEAT_TIMEOUT))
+        try:
+            self._socket.bind(endpoint)
+        except zmq.ZMQError as e:
+            self._socket.close(linger=0)
+            raise context.os_error(e, endpoint) from e
+
+    def fileno(self) -> int:
+        """The descriptor to poll; see the class on how."""
+        return int(self._socket.getsockopt(zmq.FD))
+
+    def receive(self, limit: int = 200) -> list[tuple[bytes, list[bytes]]]:
+        """What has come, at most `limit` multiparts, without waiting: (sender's identity, its frames)."""
+        received: list[tuple[bytes, list[bytes]]] = []
+        take = self._socket.recv_multipart
+        try:
+            while len(received) < limit:
+                identity, *frames = take(zmq.NOBLOCK)
+                received.append((identity, frames))
+        except zmq.Again:
+            pass
+        return received
+
+    def send(self, identity: bytes, frame: bytes) -> bool:
+        """Queue one message for a peer, without waiting.
+
+        Returns:
+            False when it was not taken: the peer is gone, or has not read `peer_bound` messages.
+        """
+        try:
+            self._socket.send_multipart((identity, frame), zmq.NOBLOCK)
+        except zmq.Again:
+            return False
+        except zmq.ZMQError as e:
+            if e.errno == errno.EHOSTUNREACH:
+                return False
+            raise
+        return True
+
+    def close(self) -> None:
+        """Unbind and close; what was sent is still delivered for a short linger."""
+        self._socket.close()
