@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from tests.support.tree import ROOT, modules, files_of_tests
+from tests.support.tree import ROOT, files_of_tests, modules
 
 # A file that tells nothing about what is in it collects everything.
 EMPTY_NAMES = {"util", "utils", "helper", "helpers", "misc", "common", "manager", "data", "info"}
