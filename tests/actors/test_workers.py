@@ -1,0 +1,80 @@
+import subprocess
+from collections.abc import Iterator
+
+import pytest
+
+from qmsup.actors.inbox import PollingInbox, TimeIsUp
+from qmsup.actors.workers import Workers
+from qmsup.core.scheduling.events import Event, ListenerJoined, ListenerLost, ListenerSuspected
+from qmsup.ids import ListenerName, WorkerId
+from qmsup.units import Seconds
+
+W = WorkerId("main-1-abc")
+
+
+@pytest.fixture
+def inbox() -> Iterator[PollingInbox]:
+    inbox = PollingInbox()
+    yield inbox
+    inbox.close()
+
+
+@pytest.fixture
+def process() -> Iterator[subprocess.Popen[bytes]]:
+    with subprocess.Popen(["sleep", "60"]) as process:
+        yield process
+        process.kill()
+
+
+def _joined(pid: int) -> ListenerJoined:
+    return ListenerJoined(listener=W, name=ListenerName("main"), pid=pid)
+
+
+def _at(seconds: float) -> Seconds:
+    return Seconds(seconds)
+
+
+def test_a_killed_worker_is_lost_at_once(
+    inbox: PollingInbox, process: subprocess.Popen[bytes]
+) -> None:
+    workers, events = Workers(inbox), list[Event]()
+    assert workers.greet(_joined(process.pid), _at(0), events.append)
+
+    process.kill()
+    inbox.wake_at(Seconds(0.0))
+    while not events:
+        assert isinstance(inbox.get().message, TimeIsUp)
+        inbox.wake_at(Seconds(0.0))
+
+    assert events == [ListenerLost(listener=W)]
+    assert not workers.hear(W, _at(1))
+
+
+def test_a_worker_whose_process_is_gone_cannot_join(inbox: PollingInbox) -> None:
+    with subprocess.Popen(["true"]) as process:
+        process.wait()
+
+    assert not Workers(inbox).greet(_joined(process.pid), _at(0), lambda _: None)
+
+
+def test_a_stranger_is_to_greet_first(inbox: PollingInbox) -> None:
+    assert not Workers(inbox).hear(W, _at(0))
+
+
+def test_a_silent_worker_becomes_suspect_once_and_is_to_greet_again(
+    inbox: PollingInbox, process: subprocess.Popen[bytes]
+) -> None:
+    workers = Workers(inbox)
+    workers.greet(_joined(process.pid), _at(0), lambda _: None)
+    assert workers.hear(W, _at(3))
+    assert workers.next_check() == 8.0
+
+    assert workers.silent_since(_at(7.9)) == []
+    assert workers.silent_since(_at(8)) == [ListenerSuspected(listener=W)]
+    assert workers.silent_since(_at(9)) == []
+    assert workers.next_check() is None
+    assert not workers.hear(W, _at(9))
+
+    assert workers.greet(_joined(process.pid), _at(9), lambda _: None)
+    assert workers.hear(W, _at(10))
+    workers.close()
