@@ -42,7 +42,11 @@ class PollingInbox:
         self._poll = select.poll()
         self._poll.register(self._nudge, select.POLLIN)
         self._watches: dict[int, _Watch] = {}
+        self._ready: deque[int] = deque()
         self._deadline: float | None = None
+        self._sources = deque(
+            (self._from_others, self._from_clock, self._from_eager, self._from_ready)
+        )
 
     def put(self, envelope: Envelope[Any], /) -> None:
         """Add a message, from any thread."""
@@ -55,17 +59,14 @@ class PollingInbox:
         return not self._messages
 
     def get(self) -> Envelope[Any]:
-        """The next message, whatever its source; waits for it."""
+        """The next message, whatever its source; waits for it. Sources take turns, so that none starves another."""
         while True:
-            if self._messages:
-                return self._messages.popleft()
-            if (message := self._read_eagerly()) is not None:
-                return Envelope(message)
-            if self._is_time_up():
-                self._deadline = None
-                return Envelope(TimeIsUp())
-            if (message := self._wait()) is not None:
-                return Envelope(message)
+            for _ in range(len(self._sources)):
+                source = self._sources[0]
+                self._sources.rotate(-1)
+                if (envelope := source()) is not None:
+                    return envelope
+            self._ready.extend(self._polled(self._timeout_ms()))
 
     def watch(
         self,
@@ -75,7 +76,11 @@ class PollingInbox:
         events: int = select.POLLIN,
         eager: bool = False,
     ) -> None:
-        """Call `read` whenever the descriptor is ready; a second watch of one descriptor replaces the first."""
+        """Call `read` whenever the descriptor is ready; a second watch of one descriptor replaces the first.
+
+        `read` may be called when there is nothing to read (the readiness seen may be that of an earlier owner of the
+        descriptor's number): it must not block then.
+        """
         self._watches[fd] = _Watch(read, eager)
         self._poll.register(fd, events)
 
@@ -92,24 +97,35 @@ class PollingInbox:
         """Give the descriptor back; the inbox is dead from then on."""
         os.close(self._nudge)
 
-    def _read_eagerly(self) -> object | None:
+    def _from_others(self) -> Envelope[Any] | None:
+        return self._messages.popleft() if self._messages else None
+
+    def _from_clock(self) -> Envelope[Any] | None:
+        if self._deadline is None or time.monotonic() < self._deadline:
+            return None
+        self._deadline = None
+        return Envelope(TimeIsUp())
+
+    def _from_eager(self) -> Envelope[Any] | None:
         for watch in [w for w in self._watches.values() if w.eager]:
             if (message := watch.read()) is not None:
-                return message
+                return Envelope(message)
         return None
 
-    def _is_time_up(self) -> bool:
-        return self._deadline is not None and time.monotonic() >= self._deadline
-
-    def _wait(self) -> object | None:
-        for fd, _ in self._poll.poll(self._timeout_ms()):
-            if fd == self._nudge:
-                os.eventfd_read(self._nudge)
-            elif (watch := self._watches.get(fd)) is not None and (
-                message := watch.read()
-            ) is not None:
-                return message
+    def _from_ready(self) -> Envelope[Any] | None:
+        if not self._ready:
+            self._ready.extend(self._polled(0))
+        while self._ready:
+            watch = self._watches.get(self._ready.popleft())
+            if watch is not None and (message := watch.read()) is not None:
+                return Envelope(message)
         return None
+
+    def _polled(self, timeout_ms: int) -> list[int]:
+        ready = [fd for fd, _ in self._poll.poll(timeout_ms)]
+        if self._nudge in ready:
+            os.eventfd_read(self._nudge)
+        return ready
 
     def _timeout_ms(self) -> int:
         if self._deadline is None:

@@ -83,6 +83,26 @@ def test_the_deadline_is_delivered_once_and_not_early() -> None:
     inbox.close()
 
 
+def test_no_source_starves_another() -> None:
+    inbox = PollingInbox()
+    reader, writer = os.pipe()
+    os.write(writer, b"x")
+    inbox.watch(reader, lambda: "descriptor")
+    loud, other = os.pipe()
+    inbox.watch(loud, lambda: "eager", eager=True)
+    seen = set()
+    for _ in range(40):
+        inbox.put(Envelope("message"))
+        inbox.wake_at(Seconds(0.0))
+        message = inbox.get().message
+        seen.add(message if isinstance(message, str) else "clock")
+
+    assert seen == {"descriptor", "eager", "message", "clock"}
+    inbox.close()
+    for fd in (reader, writer, loud, other):
+        os.close(fd)
+
+
 class _Echo(pykka.ThreadingActor):
     @staticmethod
     @override
