@@ -103,5 +103,17 @@ class SchedulerUnavailableError(QmsupError):
     """The scheduler does not answer: it is not running, or restarting. Start `qmsup serve`, or wait."""
 
 
+class RefusedError(QmsupError):
+    """The scheduler refused what a control client asked; the text says why and what to do."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class AskTimedOutError(QmsupError):
+    """The scheduler lives but has not answered in time. It may still do what was asked; ask again, or look."""
+
+
 class InvariantBrokenError(QmsupError):
     """Our bug: the scheduler's state contradicts itself. The process ends; its supervisor starts a fresh one."""
