@@ -1,0 +1,88 @@
+"""The WSGI app of a listener: it decides what a request is, and answers it or hands over a relay order."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from qmsup.errors import Code, Refusal, RequestError
+from qmsup.ids import ListenerName
+from qmsup.listener.auth import Keys
+from qmsup.listener.body import Environ
+from qmsup.listener.catalog import Catalog
+from qmsup.listener.cors import cors_headers
+from qmsup.listener.errors import error_body, error_headers, status_line
+from qmsup.listener.link import Link
+from qmsup.listener.orders import order_for
+from qmsup.listener.pages import Pages
+from qmsup.listener.relay.order import RelayOrder
+from qmsup.listener.request_ids import new_request_id
+from qmsup.listener.routes import RELAYED
+from qmsup.log import Log
+from qmsup.spec import Spec
+
+StartResponse = Callable[[str, list[tuple[str, str]]], object]
+"""As much of WSGI's as is used here."""
+
+_log = Log("listener")
+
+
+class App:
+    """One listener's app. It is called from many threads, and keeps nothing between calls."""
+
+    __slots__ = ("_catalog", "_keys", "_max_body", "_pages")
+
+    def __init__(self, spec: Spec, listener: ListenerName, link: Link) -> None:
+        self._catalog = Catalog(spec, listener)
+        self._keys = Keys(spec.listeners[listener].api_keys)
+        self._max_body = spec.max_body
+        self._pages = Pages(self._catalog, self._keys, link)
+
+    def __call__(
+        self, environ: dict[str, Any], start_response: StartResponse
+    ) -> Iterable[bytes] | RelayOrder:
+        """Answer as WSGI says, or return an order: then `start_response` was not called."""
+        try:
+            if environ["REQUEST_METHOD"] == "POST":
+                relayed = RELAYED.get(environ["PATH_INFO"])
+                if relayed is not None:
+                    self._keys.check(environ)
+                    return order_for(environ, relayed, self._catalog, self._max_body)
+            return self._page(environ, start_response)
+        except RequestError as error:
+            return _refused(error.refusal, environ, start_response)
+        except Exception:  # noqa: BLE001 - the border: whatever it is, the client gets an answer
+            return _broken(environ, start_response)
+
+    def _page(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        response = self._pages.answer(environ)
+        for name, value in cors_headers(environ.get("HTTP_ORIGIN")):
+            response.headers.set(name, value)
+        response.headers.set("X-QM-Request-Id", new_request_id())
+        return response(environ, start_response)  # type: ignore[arg-type]  # werkzeug passes just these two
+
+
+def create(spec: Spec, listener: ListenerName, link: Link) -> App:
+    """The app of one listener.
+
+    Args:
+        spec: The configuration; it names the listener.
+        listener: Which port's catalogue and keys count.
+        link: The road to the scheduler, for what is not a relayed request.
+    """
+    return App(spec, listener, link)
+
+
+def _refused(refusal: Refusal, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+    body = error_body(refusal)
+    request = new_request_id()
+    headers = error_headers(refusal, origin=environ.get("HTTP_ORIGIN"), request_id=request)
+    _log.debug("request.refused", request=request, code=refusal.code.value)
+    start_response(status_line(refusal), [*headers, ("Content-Length", str(len(body)))])
+    return () if environ["REQUEST_METHOD"] == "HEAD" else (body,)
+
+
+def _broken(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+    _log.exception("request.broken", method=environ.get("REQUEST_METHOD"))
+    refusal = Refusal(
+        code=Code.INTERNAL_ERROR, message="qmsup made an error; its log has the details"
+    )
+    return _refused(refusal, environ, start_response)

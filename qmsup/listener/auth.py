@@ -1,0 +1,55 @@
+"""Who may ask: the listener's API keys."""
+
+import hashlib
+import hmac
+
+from qmsup.errors import Code, Refusal, RequestError
+from qmsup.listener.body import Environ
+
+
+class Keys:
+    """The keys of one listener; none = open to everybody."""
+
+    __slots__ = ("_digests",)
+
+    def __init__(self, keys: tuple[str, ...]) -> None:
+        # Digests are of one length, so a comparison tells nothing about a key's.
+        self._digests = tuple(_digest(key.encode()) for key in keys)
+
+    def check(self, environ: Environ) -> None:
+        """Let the request pass, or not.
+
+        The key is looked for in `Authorization: Bearer …`, bare `Authorization` and `X-Api-Key`.
+
+        Raises:
+            RequestError: None of the keys came with it.
+        """
+        if not self._digests:
+            return
+        offered = [_digest(key.encode("latin-1", "replace")) for key in _offered(environ)]
+        # Every pair is compared, always: how long it takes says nothing about which was close.
+        matches = [
+            hmac.compare_digest(ours, theirs) for theirs in offered for ours in self._digests
+        ]
+        if not any(matches):
+            problem = "is not one of this port's" if offered else "is missing"
+            raise RequestError(
+                Refusal(
+                    code=Code.INVALID_API_KEY,
+                    message=f"the API key {problem}: send it as `Authorization: Bearer KEY`",
+                )
+            )
+
+
+def _offered(environ: Environ) -> list[str]:
+    offered = []
+    if authorization := environ.get("HTTP_AUTHORIZATION", "").strip():
+        scheme, _, key = authorization.partition(" ")
+        offered.append(key.strip() if scheme.lower() == "bearer" else authorization)
+    if key := environ.get("HTTP_X_API_KEY", "").strip():
+        offered.append(key)
+    return offered
+
+
+def _digest(key: bytes) -> bytes:
+    return hashlib.sha256(key).digest()

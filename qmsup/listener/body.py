@@ -1,0 +1,208 @@
+"""A request's body off the wire: bounded, decoded, in memory when small and in an unnamed file when large."""
+
+import mmap
+import tempfile
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, BinaryIO, Protocol
+
+from gunicorn.http.errors import ParseException
+
+from qmsup.errors import Code, Refusal, RequestError
+
+Environ = Mapping[str, Any]
+"""A WSGI environ: what is under a key depends on the key."""
+
+Buffer = bytes | mmap.mmap
+"""Something to parse: a small body, or a large one's file."""
+
+SPOOL_ABOVE = 1024 * 1024
+"""Bytes. A larger body goes to a file: memory is for many clients, not for one picture."""
+
+_STEP = 256 * 1024
+_GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
+_RAW_DEFLATE = -zlib.MAX_WBITS
+_MIB = 1024 * 1024
+
+
+class Input(Protocol):
+    """`wsgi.input`."""
+
+    def read(self, size: int, /) -> bytes:
+        """At most so many bytes; b"" at the end."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Body:
+    """What a client sent, decoded.
+
+    Attributes:
+        content: the bytes, or an open file at its start that holds them.
+        length: in bytes.
+    """
+
+    content: bytes | BinaryIO
+    length: int
+
+    def buffer(self) -> Buffer:
+        """The whole of it, to parse. A file is mapped, not read."""
+        if isinstance(self.content, bytes):
+            return self.content
+        return mmap.mmap(self.content.fileno(), 0, access=mmap.ACCESS_READ)
+
+    def close(self) -> None:
+        """Give a file back that will not be used."""
+        if not isinstance(self.content, bytes):
+            self.content.close()
+
+
+def read_body(environ: Environ, max_body: int) -> Body:
+    """Read the request's body, all of it.
+
+    Args:
+        environ: The request; its `wsgi.input` is read.
+        max_body: In bytes, before and after decoding.
+
+    Raises:
+        RequestError: It is too large (nothing is read when its length says so), in an encoding that is not
+            understood, broken, or ends early because the client went away.
+    """
+    length = _declared_length(environ)
+    coding = environ.get("HTTP_CONTENT_ENCODING")
+    _check_length(length or 0, max_body)
+    if not coding and length is not None and length <= SPOOL_ABOVE:
+        content = _read(environ["wsgi.input"], length) if length else b""
+        if len(content) == length:
+            return Body(content=content, length=length)
+        return _collected(_rest(content, environ["wsgi.input"], length), max_body)
+    pieces = _pieces(environ["wsgi.input"], length)
+    return _collected(_decoded(pieces, coding) if coding else pieces, max_body)
+
+
+def _declared_length(environ: Environ) -> int | None:
+    """The length the client declared; None for a chunked body, whose end the server finds."""
+    declared = environ.get("CONTENT_LENGTH")
+    if declared:
+        if not (declared.isascii() and declared.isdigit()) or len(declared) > len(str(2**63)):
+            raise _bad("the Content-Length header is no number")
+        return int(declared)
+    return None if environ.get("HTTP_TRANSFER_ENCODING") else 0
+
+
+def _rest(start: bytes, source: Input, length: int) -> Iterator[bytes]:
+    yield start
+    yield from _pieces(source, length - len(start), of=length)
+
+
+def _pieces(source: Input, length: int | None, of: int | None = None) -> Iterator[bytes]:
+    left = length
+    while left is None or left > 0:
+        piece = _read(source, _STEP if left is None else min(_STEP, left))
+        if not piece:
+            break
+        if left is not None:
+            left -= len(piece)
+        yield piece
+    if left:
+        total = of or length or 0
+        raise _bad(f"the request body ended after {total - left} of {total} bytes")
+
+
+def _read(source: Input, size: int) -> bytes:
+    try:
+        return source.read(size)
+    except (ParseException, OSError) as error:  # broken chunks, or a connection that broke
+        raise _bad("the request body broke off or is badly chunked") from error
+
+
+def _collected(pieces: Iterator[bytes], max_body: int) -> Body:
+    kept: list[bytes] = []
+    length = 0
+    file: BinaryIO | None = None
+    try:
+        for piece in pieces:
+            length += len(piece)
+            _check_length(length, max_body)
+            if file is None and length > SPOOL_ABOVE:
+                # Unnamed: it is gone with its last descriptor, whatever happens to this process.
+                file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - lives as long as the relay
+                for earlier in kept:
+                    _write(file, earlier)
+                kept.clear()
+            if file is None:
+                kept.append(piece)
+            else:
+                _write(file, piece)
+    except BaseException:
+        if file is not None:
+            file.close()
+        raise
+    if file is None:
+        return Body(content=b"".join(kept), length=length)
+    file.seek(0)
+    return Body(content=file, length=length)
+
+
+def _write(file: BinaryIO, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[file.write(view) :]
+
+
+def _decoded(pieces: Iterator[bytes], coding: str) -> Iterator[bytes]:
+    match coding.strip().lower():
+        case "" | "identity":
+            return pieces
+        case "gzip" | "x-gzip" | "deflate" as known:
+            return _inflated(pieces, is_deflate=known == "deflate")
+        case other:
+            raise RequestError(
+                Refusal(
+                    code=Code.UNSUPPORTED_ENCODING,
+                    message=f"cannot decode a request body in Content-Encoding {other[:40]!r}: "
+                    "send it plain, or as gzip or deflate",
+                )
+            )
+
+
+def _inflated(pieces: Iterator[bytes], *, is_deflate: bool) -> Iterator[bytes]:
+    """Decompressed in bounded steps: whoever consumes them stops a bomb after `max_body` bytes."""
+    engine = None
+    for piece in pieces:
+        if engine is None:
+            # "deflate" means zlib, but some clients send it bare; zlib's first byte says 8 in its low half.
+            bare = is_deflate and (piece[0] & 0x0F != zlib.DEFLATED)
+            engine = zlib.decompressobj(_RAW_DEFLATE if bare else _GZIP_OR_ZLIB)
+        if engine.eof:
+            raise _bad("the compressed request body has bytes after its end")
+        todo, out = piece, bytes(_STEP)
+        while todo or len(out) == _STEP:  # a full step may have left output inside the engine
+            try:
+                out = engine.decompress(todo, _STEP)
+            except zlib.error as error:
+                raise _bad("the request body is not what its Content-Encoding says") from error
+            todo = engine.unconsumed_tail
+            if out:
+                yield out
+        if engine.unused_data:
+            raise _bad("the compressed request body has bytes after its end")
+    if engine is None:
+        return
+    if not engine.eof:
+        raise _bad("the compressed request body ends early")
+
+
+def _bad(message: str) -> RequestError:
+    return RequestError(Refusal(code=Code.BAD_REQUEST, message=message))
+
+
+def _check_length(length: int, max_body: int) -> None:
+    if length > max_body:
+        raise RequestError(
+            Refusal(
+                code=Code.BODY_TOO_LARGE,
+                message=f"the request body is larger than {max_body / _MIB:g} MiB (maxBodyMB)",
+            )
+        )

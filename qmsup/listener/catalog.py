@@ -1,0 +1,65 @@
+"""What one listener shows: its models by id and alias, and what to say about a name that is neither."""
+
+import difflib
+
+from qmsup.errors import Code, Refusal, RequestError
+from qmsup.ids import ListenerName, ModelId
+from qmsup.spec import ModelSpec, Spec
+
+_MAX_SHOWN_NAME = 120
+_NEAR = 3
+_CUTOFF = 0.5
+
+
+class Catalog:
+    """The models of one listener.
+
+    Attributes:
+        models: in the order of the file, unlisted ones included.
+    """
+
+    __slots__ = ("_by_name", "models")
+
+    def __init__(self, spec: Spec, listener: ListenerName) -> None:
+        self.models = spec.shown_on(spec.listeners[listener])
+        self._by_name: dict[str, ModelSpec] = {}
+        for model in self.models:
+            for alias in model.aliases:
+                self._by_name.setdefault(alias, model)
+        self._by_name.update((model.id, model) for model in self.models)  # an id beats an alias
+
+    def __contains__(self, model: object) -> bool:
+        return any(shown.id == model for shown in self.models)
+
+    def ids(self) -> tuple[ModelId, ...]:
+        """Every id, unlisted ones included."""
+        return tuple(model.id for model in self.models)
+
+    def listed(self) -> tuple[ModelSpec, ...]:
+        """What a client sees that asks for the list."""
+        return tuple(model for model in self.models if not model.unlisted)
+
+    def named(self, name: str) -> ModelSpec:
+        """The model with this id or alias.
+
+        Raises:
+            RequestError: There is none here; the message names those that read alike.
+        """
+        found = self._by_name.get(name)
+        if found is None:
+            raise RequestError(self._unknown(name))
+        return found
+
+    def _unknown(self, name: str) -> Refusal:
+        shown = name if len(name) <= _MAX_SHOWN_NAME else name[:_MAX_SHOWN_NAME] + "..."
+        near = self._near(name[:_MAX_SHOWN_NAME])
+        hint = f"did you mean {' or '.join(near)}?" if near else "GET /v1/models lists what it has"
+        return Refusal(
+            code=Code.MODEL_NOT_FOUND, message=f"this port has no model {shown!r}; {hint}"
+        )
+
+    def _near(self, name: str) -> list[str]:
+        listed = [n for n, model in self._by_name.items() if not model.unlisted]
+        by_lower = {n.lower(): n for n in listed}
+        near = difflib.get_close_matches(name.lower(), by_lower, n=_NEAR, cutoff=_CUTOFF)
+        return [by_lower[n] for n in near]

@@ -1,0 +1,96 @@
+"""From a client's request to the relay order: everything that is decided before the scheduler is asked.
+
+This is the hot path. Nothing here parses more than it must, and no library's request object is made.
+"""
+
+import json
+import tempfile
+from typing import BinaryIO
+from urllib.parse import parse_qs
+
+from qmsup.errors import Code, Refusal, RequestError
+from qmsup.listener.body import Body, Environ, read_body
+from qmsup.listener.catalog import Catalog
+from qmsup.listener.fingerprint import conversation_of
+from qmsup.listener.headers import upstream_head, wish
+from qmsup.listener.payload import Fields, find_model, model_in, read_fields, wants_stream
+from qmsup.listener.relay.order import RelayOrder
+from qmsup.listener.request_ids import new_request_id
+from qmsup.listener.routes import Relayed
+
+_NOTHING = Fields()
+_COPY_STEP = 1024 * 1024
+
+
+def order_for(environ: Environ, relayed: Relayed, catalog: Catalog, max_body: int) -> RelayOrder:
+    """Read and judge a request for a model.
+
+    Args:
+        environ: The request; its body is read.
+        relayed: What its path is.
+        catalog: What this listener shows.
+        max_body: In bytes.
+
+    Raises:
+        RequestError: It cannot be served as it stands.
+    """
+    body = read_body(environ, max_body)
+    try:
+        fields = read_fields(body.buffer()) if body.length else _NOTHING
+        query = environ.get("QUERY_STRING", "")
+        model = catalog.named(_model_name(fields, query))
+        if model.use_model_name is not None and bytes(fields.model):
+            body = _renamed(body, fields, model.use_model_name)
+        return RelayOrder(
+            request=new_request_id(),
+            model=model.id,
+            method=environ["REQUEST_METHOD"],
+            head=upstream_head(
+                environ, f"{relayed.path}?{query}" if query else relayed.path, body.length
+            ),
+            body=body.content,
+            streaming=relayed.generates and wants_stream(fields),
+            hold=wish(environ, "HTTP_X_QM_HOLD_MS"),
+            patience=wish(environ, "HTTP_X_QM_PATIENCE_MS"),
+            timeout=wish(environ, "HTTP_X_QM_TIMEOUT_MS"),
+            conversation=conversation_of(environ, fields),
+            origin=environ.get("HTTP_ORIGIN"),
+        )
+    except BaseException:
+        body.close()
+        raise
+
+
+def _model_name(fields: Fields, query: str) -> str:
+    name = model_in(fields)
+    if not name and "model=" in query:
+        name = parse_qs(query, encoding="utf-8", max_num_fields=100).get("model", [""])[0]
+    if not name:
+        raise RequestError(
+            Refusal(
+                code=Code.MODEL_MISSING,
+                message='name a model: `"model": "..."` in the JSON body, or `?model=...`; '
+                "GET /v1/models lists what this port has",
+            )
+        )
+    return name
+
+
+def _renamed(body: Body, fields: Fields, name: str) -> Body:
+    """The body with another value for `model`; every other byte stays as it is."""
+    buffer = body.buffer()
+    start, end = find_model(buffer, fields)
+    value = json.dumps(name).encode()
+    length = body.length - (end - start) + len(value)
+    if isinstance(body.content, bytes):
+        content: bytes | BinaryIO = body.content[:start] + value + body.content[end:]
+        return Body(content=content, length=length)
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the relay
+    for at in range(0, start, _COPY_STEP):
+        file.write(buffer[at : min(at + _COPY_STEP, start)])
+    file.write(value)
+    for at in range(end, body.length, _COPY_STEP):
+        file.write(buffer[at : at + _COPY_STEP])
+    file.seek(0)
+    body.close()
+    return Body(content=file, length=length)

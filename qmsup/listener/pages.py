@@ -1,0 +1,212 @@
+"""The paths that a listener answers itself: its catalogue, its health, and asking the scheduler for something."""
+
+import json
+import time
+from collections.abc import Callable, Mapping
+
+from werkzeug.exceptions import MethodNotAllowed, NotFound
+from werkzeug.routing import Map, RequestRedirect, Rule
+from werkzeug.wrappers import Response
+
+from qmsup import __version__
+from qmsup.errors import Code, Refusal, RequestError, SchedulerUnavailableError
+from qmsup.ids import ModelId
+from qmsup.listener.auth import Keys
+from qmsup.listener.body import Environ
+from qmsup.listener.catalog import Catalog
+from qmsup.listener.cors import preflight_headers
+from qmsup.listener.errors import error_body
+from qmsup.listener.link import Link
+from qmsup.listener.routes import RELAYED
+from qmsup.spec import ModelSpec
+from qmsup.units import Seconds
+
+_PING = Seconds(2.0)
+_READ = Seconds(5.0)
+_LOAD = Seconds(3600.0)
+"""The scheduler's own limits end a load; this only bounds a thread's wait if those fail."""
+_UNLOAD = Seconds(300.0)
+_RETRY = Seconds(1.0)
+
+_OPEN = frozenset({"health", "favicon"})
+"""Endpoints that need no key."""
+
+_RULES = (
+    ("/", "greeting", "GET"),
+    ("/health", "health", "GET"),
+    ("/v1/health", "health", "GET"),
+    ("/version", "version", "GET"),
+    ("/running", "running", "GET"),
+    ("/v1/models", "models", "GET"),
+    ("/models", "models", "GET"),
+    ("/v/models", "models", "GET"),
+    ("/v1/models/<path:model>", "model", "GET"),
+    ("/models/<path:model>", "model", "GET"),
+    ("/v/models/<path:model>", "model", "GET"),
+    ("/api/models/load/<path:model>", "load", "POST"),
+    ("/api/models/unload", "unload_all", "POST"),
+    ("/api/models/unload/<path:model>", "unload", "POST"),
+    ("/favicon.ico", "favicon", "GET"),
+    *((path, "relayed", "POST") for path in RELAYED if not path.endswith("/")),
+)
+
+
+class Pages:
+    """Answers ordinary requests of one listener."""
+
+    def __init__(self, catalog: Catalog, keys: Keys, link: Link) -> None:
+        self._catalog = catalog
+        self._keys = keys
+        self._link = link
+        self._since = int(time.time())
+        self._map = Map(
+            [Rule(path, endpoint=name, methods=[method]) for path, name, method in _RULES],
+            strict_slashes=False,
+            merge_slashes=False,
+        )
+        self._answers: Mapping[str, Callable[[str], Response]] = {
+            "greeting": self._greeting,
+            "health": self._health,
+            "version": self._version,
+            "running": self._running,
+            "models": self._models,
+            "model": self._model,
+            "load": self._load,
+            "unload": self._unload,
+            "unload_all": self._unload_all,
+            "favicon": _favicon,
+        }
+
+    def answer(self, environ: Environ) -> Response:
+        """The answer to any request that is not relayed; CORS and the request's id are the caller's.
+
+        Raises:
+            RequestError: The request is refused.
+        """
+        method = environ["REQUEST_METHOD"]
+        path = _path_of(environ)
+        adapter = self._map.bind("localhost")
+        if method == "OPTIONS":
+            allowed = sorted({*adapter.allowed_methods(path), "OPTIONS"})
+            return _preflight(environ, allowed)
+        try:
+            endpoint, arguments = adapter.match(path, method=method)
+        except MethodNotAllowed as error:
+            self._keys.check(environ)
+            return _not_allowed(path, method, sorted({*(error.valid_methods or ()), "OPTIONS"}))
+        except (NotFound, RequestRedirect):
+            self._keys.check(environ)
+            raise _not_found(path) from None
+        if endpoint not in _OPEN:
+            self._keys.check(environ)
+        return self._answers[endpoint](arguments.get("model", ""))
+
+    def _greeting(self, _: str) -> Response:
+        return _json({"name": "qmsup", "version": __version__, "models": "/v1/models"})
+
+    def _version(self, _: str) -> Response:
+        return _json({"version": __version__})
+
+    def _health(self, _: str) -> Response:
+        self._ask("ping", {}, _PING)
+        return _json({"status": "ok"})
+
+    def _running(self, _: str) -> Response:
+        answer = self._ask("running", {}, _READ)
+        entries = answer.get("running", []) if isinstance(answer, dict) else answer
+        shown = [e for e in _dicts(entries) if e.get("model") in self._catalog]
+        return _json({"running": shown})
+
+    def _models(self, _: str) -> Response:
+        data = [self._described(model) for model in self._catalog.listed()]
+        return _json({"object": "list", "data": data})
+
+    def _model(self, name: str) -> Response:
+        return _json(self._described(self._catalog.named(name)))
+
+    def _load(self, name: str) -> Response:
+        model = self._catalog.named(name)
+        answer = self._ask("load", {"model": model.id}, _LOAD)
+        return _json(answer if isinstance(answer, dict) and answer else {"model": model.id})
+
+    def _unload(self, name: str) -> Response:
+        return self._unloaded((self._catalog.named(name).id,))
+
+    def _unload_all(self, _: str) -> Response:
+        return self._unloaded(self._catalog.ids())
+
+    def _unloaded(self, models: tuple[ModelId, ...]) -> Response:
+        """Unload just these: naming none would mean all, of every listener."""
+        answer = self._ask("unload", {"models": list(models)}, _UNLOAD) if models else {}
+        return _json(answer if isinstance(answer, dict) and answer else {"unloaded": list(models)})
+
+    def _described(self, model: ModelSpec) -> dict[str, object]:
+        described: dict[str, object] = {
+            "id": model.id,
+            "object": "model",
+            "created": self._since,
+            "owned_by": "qmsup",
+        }
+        if model.name:
+            described["name"] = model.name
+        if model.description:
+            described["description"] = model.description
+        return described
+
+    def _ask(self, verb: str, args: Mapping[str, object], timeout: Seconds) -> object:
+        try:
+            return self._link.ask(verb, args, timeout)
+        except SchedulerUnavailableError as error:
+            raise RequestError(
+                Refusal(
+                    code=Code.SCHEDULER_UNAVAILABLE,
+                    message=str(error) or "the scheduler does not answer: is it running?",
+                    retry_after=_RETRY,
+                )
+            ) from error
+
+
+def _path_of(environ: Environ) -> str:
+    """The path in characters (WSGI has it in bytes posing as Latin-1), a trailing slash forgiven."""
+    raw: str = environ["PATH_INFO"]
+    path = raw.encode("latin-1", "replace").decode("utf-8", "replace")
+    return "/" + path.strip("/")
+
+
+def _json(value: object) -> Response:
+    return Response(json.dumps(value).encode(), content_type="application/json")
+
+
+def _favicon(_: str) -> Response:
+    return Response(status=404)
+
+
+def _preflight(environ: Environ, allowed: list[str]) -> Response:
+    wanted = environ.get("HTTP_ACCESS_CONTROL_REQUEST_HEADERS")
+    headers = preflight_headers(environ.get("HTTP_ORIGIN"), wanted)
+    return Response(status=204, headers=[("Allow", ", ".join(allowed)), *headers])
+
+
+def _not_allowed(path: str, method: str, allowed: list[str]) -> Response:
+    said = ", ".join(allowed)
+    message = f"{path[:200]} takes {said}, not {method[:20]}"
+    response = Response(
+        error_body(Refusal(code=Code.METHOD_NOT_ALLOWED, message=message)),
+        status=405,
+        content_type="application/json",
+    )
+    response.headers["Allow"] = said
+    return response
+
+
+def _not_found(path: str) -> RequestError:
+    return RequestError(
+        Refusal(
+            code=Code.NOT_FOUND,
+            message=f"nothing is at {path[:200]!r}: models are at /v1/models, chat at /v1/chat/completions",
+        )
+    )
+
+
+def _dicts(value: object) -> list[dict[str, object]]:
+    return [entry for entry in value if isinstance(entry, dict)] if isinstance(value, list) else []
