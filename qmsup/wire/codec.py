@@ -3,12 +3,16 @@
 Encoders and decoders are made once: making one costs more than using it a hundred times.
 """
 
+from typing import TypeVar
+
 import msgspec
 
 from qmsup.errors import Code, PeerError
 from qmsup.wire import controlling, listening
 from qmsup.wire.controlling import Question, Reply, Trouble
 from qmsup.wire.listening import FromScheduler, FromWorker, Hello, Welcome
+
+_Body = TypeVar("_Body", bound=msgspec.Struct)
 
 _UNREADABLE = (msgspec.MsgspecError, ValueError, RecursionError)
 """What msgspec raises on foreign bytes: its own errors, text that is no UTF-8, and nesting without end."""
@@ -111,6 +115,18 @@ def decode_reply(frame: bytes) -> Reply:
     if reply.v != controlling.VERSION:
         raise PeerError(_other_control_version("the scheduler", reply.v))
     return reply
+
+
+def read_body(body: object, kind: type[_Body]) -> _Body:
+    """The body of an answer as one of `wire.bodies`.
+
+    Raises:
+        PeerError: it has another shape.
+    """
+    try:
+        return msgspec.convert(body, kind)
+    except _UNREADABLE as e:
+        raise PeerError(f"the scheduler answered with another {kind.__name__}: {e}") from e
 
 
 def refuse_unreadable(frame: bytes, error: PeerError) -> Reply:

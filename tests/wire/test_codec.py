@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from qmsup.errors import PeerError
 from qmsup.ids import Epoch, Incarnation, ListenerName, ModelId, RequestId, WorkerId
-from qmsup.wire import codec, controlling, listening
+from qmsup.wire import bodies, codec, controlling, listening
 from qmsup.wire.controlling import Question, Reply, Trouble
 from qmsup.wire.listening import (
     Accepted,
@@ -254,3 +254,14 @@ def test_a_reply_holds_only_what_it_says() -> None:
     frame = codec.encode_reply(Reply(v=1, id="q1", ok=True))
 
     assert frame == b'{"v":1,"id":"q1","ok":true}'
+
+
+def test_a_body_is_read_with_what_it_has() -> None:
+    ps = codec.read_body({"models": [{"name": "chat", "hue": "blue"}]}, bodies.Ps)
+
+    assert ps == bodies.Ps(models=(bodies.Model(name=ModelId("chat")),))
+
+
+def test_a_body_of_another_shape_is_refused_in_words() -> None:
+    with pytest.raises(PeerError, match=r"another Ps: Expected `array`, got `int`.*models"):
+        codec.read_body({"models": 7}, bodies.Ps)

@@ -1,0 +1,132 @@
+"""Asks the scheduler over its socket, as any program in any language could (wire/PROTOCOL.md)."""
+
+import errno
+import os
+import secrets
+import socket
+import time
+from typing import Any, Self
+
+from qmsup import places
+from qmsup.errors import AskTimedOutError, PeerError, RefusedError, SchedulerUnavailableError
+from qmsup.transport.dealer import DealerSocket
+from qmsup.units import Seconds
+from qmsup.wire import codec
+from qmsup.wire.controlling import VERSION, Question, Reply
+
+_REPEAT = Seconds(0.5)
+"""Between repetitions of a question that has no answer. The scheduler knows it by its id."""
+
+_SILENCE = Seconds(10.0)
+"""A scheduler that leaves even `ping` unanswered this long is not there. A restart takes less."""
+
+
+class Client:
+    """A connection to the scheduler. For one thread; close it, or use it in a `with`."""
+
+    def __init__(self, endpoint: str | None = None, timeout: Seconds = Seconds(5.0)) -> None:
+        """Connect.
+
+        Args:
+            endpoint: of the scheduler's socket; None = the one of this environment.
+            timeout: for each answer.
+
+        Raises:
+            SchedulerUnavailableError: nobody listens there.
+        """
+        self._endpoint = places.scheduler_endpoint() if endpoint is None else endpoint
+        self._timeout = timeout
+        self._name = f"ctl-{os.getpid()}-{secrets.token_hex(4)}"
+        self._asked = 0
+        _probe(self._endpoint)
+        self._socket = DealerSocket(self._endpoint, self._name.encode())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._socket.close()
+
+    def ask(self, verb: str, **args: object) -> Any:
+        """Ask, and wait for the answer; a question that gets none is repeated under the same id.
+
+        Returns:
+            The answer's body, as JSON gave it (PROTOCOL.md: verbs).
+
+        Raises:
+            RefusedError: the scheduler said no.
+            SchedulerUnavailableError: no sign of life.
+            AskTimedOutError: it lives, but has not answered in time.
+            PeerError: it answered what this version cannot read.
+        """
+        self._asked += 1
+        question = Question(v=VERSION, id=f"{self._name}-{self._asked}", verb=verb, args=args)
+        reply = self._answer_to(question)
+        if reply.error is not None:
+            raise RefusedError(reply.error.code, reply.error.message)
+        if not reply.ok:
+            raise PeerError(f"the scheduler refused {verb!r} without a reason")
+        return reply.body
+
+    def _answer_to(self, question: Question) -> Reply:
+        # A long question is silent until it is done, so a ping travels with it: it tells a scheduler that
+        # works on the answer from one that is gone.
+        ping = Question(v=VERSION, id=f"{question.id}-ping", verb="ping")
+        frames = [codec.encode_question(question), codec.encode_question(ping)]
+        began = heard = time.monotonic()
+        while (now := time.monotonic()) < began + self._timeout:
+            if now > heard + _SILENCE:
+                break
+            self._socket.send(frames)
+            repeat_at = min(now + _REPEAT, began + self._timeout)
+            while (left := repeat_at - time.monotonic()) > 0:
+                if self._socket.wait(Seconds(left)):
+                    heard = time.monotonic()
+                if (reply := self._reply_among(self._socket.receive(), question.id)) is not None:
+                    return reply
+        if began < heard and time.monotonic() <= heard + _SILENCE:
+            raise AskTimedOutError(
+                f"no answer to {question.verb!r} within {self._timeout:g} s, though the scheduler lives:"
+                " it may still do it; look with `qmsup ps`, or give more time with --timeout"
+            )
+        raise _unavailable(self._endpoint, "does not answer; if it stays so, restart it")
+
+    def _reply_among(self, frames: list[bytes], question_id: str) -> Reply | None:
+        for frame in frames:
+            reply = codec.decode_reply(frame)
+            if reply.id == question_id:
+                return reply
+        return None
+
+
+def _probe(endpoint: str) -> None:
+    """Raise at once where nobody listens: a ZeroMQ socket would wait for ever without a word."""
+    if not endpoint.startswith("ipc://"):
+        return
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as plain:
+        plain.settimeout(0.0)
+        try:
+            plain.connect(endpoint.removeprefix("ipc://"))
+        except BlockingIOError:
+            pass  # a full backlog is somebody too
+        except OSError as e:
+            raise _unavailable(endpoint, _reason(e)) from e
+
+
+def _reason(error: OSError) -> str:
+    if error.errno in {errno.EACCES, errno.EPERM}:
+        return "belongs to another user: run as the user that runs the scheduler"
+    if error.errno in {errno.ENOENT, errno.ECONNREFUSED, errno.ENOTDIR}:
+        return (
+            "is not running: start it with `qmsup serve -c FILE`, or set QMSUP_RUNTIME_DIR to the"
+            " folder it was started with"
+        )
+    return f"cannot be reached ({error.strerror or error}): set QMSUP_RUNTIME_DIR to a shorter path"
+
+
+def _unavailable(endpoint: str, what: str) -> SchedulerUnavailableError:
+    return SchedulerUnavailableError(f"the scheduler at {endpoint} {what}")

@@ -1,0 +1,59 @@
+"""`qmsup check`: is this configuration usable, and if not, what is to be done."""
+
+from pathlib import Path
+
+import click
+
+from qmsup.control import options
+from qmsup.control.exits import Exit
+from qmsup.errors import ConfigError
+
+
+@click.command("check")
+@click.argument(
+    "file", required=False, type=click.Path(exists=True, dir_okay=False, path_type=Path)
+)
+@click.option(
+    "--schema", is_flag=True, help="Print the JSON Schema of configurations, for editors."
+)
+@options.as_json
+@click.pass_context
+def command(context: click.Context, *, file: Path | None, schema: bool, as_json: bool) -> None:
+    """Check a configuration file.
+
+    Every problem is named with its key, its line and what to do; the exit code is 2 then.
+    """
+    if schema:
+        from qmsup import config
+
+        options.print_json(config.json_schema())
+    elif file is None:
+        raise click.UsageError("name the FILE to check, or ask for the --schema")
+    elif as_json:
+        context.exit(_check_for_programs(file))
+    else:
+        _check(file)
+
+
+def _check(file: Path) -> None:
+    from qmsup import config
+
+    spec = config.load(file)
+    models, listeners = len(spec.models), len(spec.listeners)
+    click.echo(f"{file}: good ({_count(models, 'model')}, {_count(listeners, 'listener')})")
+
+
+def _check_for_programs(file: Path) -> Exit:
+    from qmsup import config
+
+    try:
+        config.load(file)
+    except ConfigError as e:
+        options.print_json({"ok": False, "problems": e.problems})
+        return Exit.USAGE
+    options.print_json({"ok": True, "problems": []})
+    return Exit.OK
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"

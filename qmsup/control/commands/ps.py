@@ -1,0 +1,61 @@
+"""`qmsup ps`: the models, what they use and what they do."""
+
+import click
+
+from qmsup.control import options, table
+from qmsup.control.table import Column
+from qmsup.wire import bodies, codec
+
+_COLUMNS = (
+    Column("NAME"),
+    Column("STATE"),
+    Column("PID", is_number=True),
+    Column("PORT", is_number=True),
+    Column("VRAM", is_number=True),
+    Column("RAM", is_number=True),
+    Column("CTX", is_number=True),
+    Column("INFLIGHT", is_number=True),
+    Column("QUEUED", is_number=True),
+    Column("HOLD", is_number=True),
+    Column("TTL", is_number=True),
+    Column("AGE", is_number=True),
+)
+
+
+@click.command("ps")
+@options.as_json
+@options.timeout(5.0)
+def command(*, as_json: bool, timeout: float) -> None:
+    """Show the models, what they use and what they do.
+
+    HOLD is how much longer a model is kept for a client that is likely to come back, TTL the idle time left
+    before it is unloaded.
+    """
+    answer = options.ask("ps", within=timeout)
+    if as_json:
+        options.print_json(answer)
+        return
+    ps = codec.read_body(answer, bodies.Ps)
+    table.show(_COLUMNS, [_row(model) for model in ps.models])
+    notes = [f"{model.name}: {model.error}" for model in ps.models if model.error]
+    if ps.vram_budget_mib is not None:
+        notes.append(f"VRAM budget {table.memory(ps.vram_budget_mib)}")
+    if notes:
+        click.echo("\n" + "\n".join(notes))
+
+
+def _row(model: bodies.Model) -> tuple[str, ...]:
+    return (
+        model.name,
+        model.state,
+        table.text_of(model.pid),
+        table.text_of(model.port),
+        table.memory(model.vram_mib),
+        table.memory(model.ram_mib),
+        table.text_of(model.ctx),
+        table.text_of(model.inflight),
+        table.text_of(model.queued),
+        table.duration(model.hold_s),
+        table.duration(model.ttl_s),
+        table.duration(model.age_s),
+    )

@@ -1,0 +1,46 @@
+"""How a command ends: an exit code, and what it says on stderr."""
+
+from enum import IntEnum
+
+from qmsup.errors import (
+    AskTimedOutError,
+    ConfigError,
+    QmsupError,
+    RefusedError,
+    SchedulerUnavailableError,
+)
+
+
+class Exit(IntEnum):
+    """The exit codes of every verb (interfaces: commands)."""
+
+    OK = 0
+    REFUSED = 1
+    USAGE = 2
+    UNREACHABLE = 3
+    TIMED_OUT = 4
+    INTERRUPTED = 130
+
+
+def exit_of(error: QmsupError | OSError) -> Exit:
+    """The exit code that an error of ours, or one of the system's, ends a command with."""
+    match error:
+        case ConfigError() | OSError():
+            return Exit.USAGE
+        case SchedulerUnavailableError():
+            return Exit.UNREACHABLE
+        case AskTimedOutError():
+            return Exit.TIMED_OUT
+        case RefusedError() | QmsupError():
+            return Exit.REFUSED
+
+
+def lines_of(error: QmsupError | OSError) -> tuple[str, ...]:
+    """What to tell the user: one line, but one for each problem of a configuration."""
+    match error:
+        case ConfigError():
+            return error.problems
+        case OSError(filename=str(name), strerror=str(why)):
+            return (f"{name}: {why}",)
+        case _:
+            return (" ".join(str(error).split()),)
