@@ -49,6 +49,8 @@ class ModelSpec:
     start_timeout: Seconds = Seconds(120.0)
     stop_grace: Seconds = Seconds(10.0)
     slots: int = 4
+    slots_from_child: bool = False
+    """Nobody said how many (`slots` is a guess), so the child's own `total_slots` counts once it is known."""
     queue_max: int | None = None
     est_vram: MiB = MiB(0)
     use_model_name: str | None = None
