@@ -32,11 +32,12 @@ class Standing:
         return bool(self.actors or self.threads or self.processes)
 
     def without(self, other: "Standing") -> "Standing":
-        """What is here and was not there."""
+        """What is here and was not there, nor was started by what was there."""
+        fresh = self.processes - other.processes
         return Standing(
             actors=self.actors - other.actors,
             threads=self.threads - other.threads,
-            processes=self.processes - other.processes,
+            processes=frozenset(p for p in fresh if not _descends(p, other.processes)),
         )
 
     def describe(self) -> str:
@@ -61,7 +62,8 @@ def look(*, thorough: bool) -> Standing:
     return Standing(
         actors=_actors(),
         threads=frozenset(thread for thread in threading.enumerate() if not thread.daemon),
-        processes=frozenset(_children()) | (frozenset(_marked()) if thorough else frozenset()),
+        processes=frozenset(_children())
+        | (frozenset(marked_with(f"{MARK}={own_mark()}")) if thorough else frozenset()),
     )
 
 
@@ -88,16 +90,28 @@ def _children() -> list[psutil.Process]:
     return psutil.Process().children(recursive=True)
 
 
-def _marked() -> list[psutil.Process]:
-    """Processes that carry our mark. They may have left our tree: children get a session of their own."""
-    line = f"{MARK}={own_mark()}".encode()
+def marked_with(line: str) -> list[psutil.Process]:
+    """The processes with this `NAME=value` in their environment, without this one.
+
+    They may have left our tree: children get a session of their own.
+    """
+    wanted = line.encode()
     found: list[psutil.Process] = []
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit() and int(entry.name) != os.getpid():
             with suppress(OSError, psutil.Error):
-                if line in (entry / "environ").read_bytes().split(b"\0"):
+                if wanted in (entry / "environ").read_bytes().split(b"\0"):
                     found.append(psutil.Process(int(entry.name)))
     return found
+
+
+def _descends(process: psutil.Process, ancestors: frozenset[psutil.Process]) -> bool:
+    if not ancestors:
+        return False
+    try:
+        return any(parent in ancestors for parent in process.parents())
+    except psutil.Error:
+        return False
 
 
 def _title(process: psutil.Process) -> str:
