@@ -82,7 +82,7 @@ class ListenerSpec:
     port: int = 8080
     workers: int = 2
     groups: tuple[str, ...] | None = None
-    api_keys: tuple[str, ...] = ()
+    api_keys: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

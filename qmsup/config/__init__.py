@@ -1,0 +1,6 @@
+"""The configuration: YAML in, a `qmsup.spec.Spec` out, or every problem with its key, its line and what to do."""
+
+from qmsup.config.loading import load, parse
+from qmsup.config.schema import json_schema
+
+__all__ = ["json_schema", "load", "parse"]

@@ -1,0 +1,157 @@
+"""`groups:`, `listeners:` and `scheduler:`: what they mean together with the models they name."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from urllib.parse import urlsplit
+
+from qmsup.config.addresses import PORT, clash, parse_bind
+from qmsup.config.problems import Path, Problems, did_you_mean, key_text
+from qmsup.config.shape import ListenerSection, SchedulerSection, Shape
+from qmsup.ids import ListenerName, ModelId
+from qmsup.spec import GroupSpec, ListenerSpec, ModelSpec, SchedulerSpec
+from qmsup.units import seconds_from_ms
+
+_DEFAULT_GROUP = "(default)"
+_LISTENER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
+
+
+class Names:
+    """The model names of a file, as written: also those of models that are wrong in some other way."""
+
+    def __init__(self, written: Iterable[str], shape: Shape, problems: Problems) -> None:
+        self._ids = frozenset(written)
+        self._aliases = {alias: name for name, m in shape.models.items() for alias in m.aliases}
+        self._problems = problems
+
+    def check(self, name: str, path: Path) -> None:
+        """Note a name that is no model's. With no model at all there is nothing to compare with."""
+        if name in self._ids or not self._ids:
+            return
+        if name in self._aliases:
+            model = key_text(self._aliases[name])
+            text = f"{key_text(name)} is an alias; write the model's name, {model}"
+        else:
+            hint = did_you_mean(name, self._ids) or "; add it under models, or remove it here"
+            text = f"there is no model {key_text(name)}{hint}"
+        self._problems.add(path, text)
+
+
+def resolve_groups(shape: Shape, names: Names, problems: Problems) -> tuple[GroupSpec, ...]:
+    """Every group, in the order of the file. A model is in one at most."""
+    home: dict[str, str] = {}
+    for group, section in shape.groups.items():
+        if group == _DEFAULT_GROUP:
+            text = "this name stands for the models in no group; choose another"
+            problems.add(("groups", group), text)
+        for at, member in enumerate(section.members):
+            path: Path = ("groups", group, "members", at)
+            if member in home:
+                where = "this group" if home[member] == group else f"group {key_text(home[member])}"
+                problems.add(
+                    path, f"model {key_text(member)} is in {where} already; a model is in one group"
+                )
+                continue
+            home[member] = group
+            names.check(member, path)
+    return tuple(
+        GroupSpec(
+            id=group,
+            members=tuple(ModelId(m) for m in section.members),
+            swap=section.swap,
+            exclusive=section.exclusive,
+            persistent=section.persistent,
+        )
+        for group, section in shape.groups.items()
+    )
+
+
+def resolve_scheduler(section: SchedulerSection, names: Names) -> SchedulerSpec:
+    """The scheduler's settings."""
+    for name in section.priority:
+        names.check(name, ("scheduler", "priority", name))
+    return SchedulerSpec(
+        line_max=section.line_max,
+        offer_timeout=seconds_from_ms(section.offer_timeout_ms),
+        listener_grace=seconds_from_ms(section.listener_grace_ms),
+        priority={ModelId(name): value for name, value in section.priority.items()},
+    )
+
+
+def resolve_listeners(shape: Shape, problems: Problems) -> dict[ListenerName, ListenerSpec]:
+    """Every listener, in the order of the file; `main` with the defaults when none is written."""
+    _check_keys(shape.api_keys, ("apiKeys",), problems)
+    sections: Mapping[str, ListenerSection] = shape.listeners or {"main": ListenerSection()}
+    specs: dict[ListenerName, ListenerSpec] = {}
+    for name, section in sections.items():
+        path: Path = ("listeners", name)
+        if not _LISTENER_NAME.fullmatch(name):
+            text = "a listener's name is letters, digits, - _ or . (at most 64); rename it"
+            problems.add(path, text)
+        _check_shown(section.groups, (*path, "groups"), shape, problems)
+        keys = shape.api_keys if section.api_keys is None else section.api_keys
+        _check_keys(section.api_keys or [], (*path, "apiKeys"), problems)
+        host, port = _bind(section.bind, (*path, "bind"), specs, problems)
+        specs[ListenerName(name)] = ListenerSpec(
+            name=ListenerName(name),
+            host=host,
+            port=port,
+            workers=section.workers,
+            groups=None if section.groups is None else tuple(section.groups),
+            api_keys=tuple(dict.fromkeys(keys)),
+        )
+    return specs
+
+
+def _check_keys(keys: Sequence[str], path: Path, problems: Problems) -> None:
+    for at, key in enumerate(keys):
+        if not key:
+            problems.add((*path, at), "a key is empty; write one or remove the entry")
+        elif not re.fullmatch(r"[!-~]+", key):  # it could not travel in a header
+            problems.add((*path, at), "a key is plain characters without blanks")
+
+
+def _check_shown(
+    groups: Sequence[str] | None, path: Path, shape: Shape, problems: Problems
+) -> None:
+    if groups is None or (problems.touch(("groups",)) and not shape.groups):
+        return
+    if not groups:
+        problems.add(path, "names no group; remove the line to show every model")
+    for at, group in enumerate(groups):
+        if group not in shape.groups:
+            hint = did_you_mean(group, shape.groups) or "; add it under groups, or remove it here"
+            problems.add((*path, at), f"there is no group {key_text(group)}{hint}")
+
+
+def _bind(
+    bind: str, path: Path, earlier: Mapping[ListenerName, ListenerSpec], problems: Problems
+) -> tuple[str, int]:
+    if problems.touch(path):
+        return "", 0
+    try:
+        host, port = parse_bind(bind)
+    except ValueError as error:
+        problems.add(path, str(error))
+        return "", 0
+    for other in earlier.values():
+        if clash((host, port), (other.host, other.port)):
+            text = f"listener {other.name} binds that port already; give each listener its own"
+            problems.add(path, text)
+    return host, port
+
+
+def check_loops(
+    models: Mapping[ModelId, ModelSpec],
+    listeners: Mapping[ListenerName, ListenerSpec],
+    problems: Problems,
+) -> None:
+    """Note a model whose `proxy` is one of our own ports: requests would come back for ever."""
+    for model in models.values():
+        if PORT in model.upstream:
+            continue
+        parts = urlsplit(model.upstream)
+        address = (parts.hostname or "", parts.port or 0)
+        for listener in listeners.values():
+            if clash(address, (listener.host, listener.port)):
+                text = f"is where listener {listener.name} listens; write where the command listens"
+                problems.add(("models", model.id, "proxy"), text)

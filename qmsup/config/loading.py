@@ -1,0 +1,134 @@
+"""From a file to a `Spec`, or to every problem it has."""
+
+import os
+from collections.abc import Mapping
+from contextlib import suppress
+from pathlib import Path as FilePath
+
+from qmsup.config import catalogues, macros
+from qmsup.config.document import MAX_BYTES, Document, Value, read
+from qmsup.config.models import resolve_models
+from qmsup.config.problems import Path, TooManyProblemsError
+from qmsup.config.shape import Shape
+from qmsup.config.wording import examine, say
+from qmsup.errors import ConfigError
+from qmsup.spec import OnExit, Spec
+from qmsup.units import mib_from_gb, seconds_from_ms
+
+_BYTES_PER_MB = 1024 * 1024
+_ROUNDS = 5
+_EXAMPLE = 'models: {chat: {cmd: "llama-server -m /models/chat.gguf --port ${PORT}"}}'
+
+
+def load(path: FilePath) -> Spec:
+    """The configuration in a file.
+
+    Raises:
+        ConfigError: with every problem, one line each: `FILE:LINE: KEY: what is wrong; what to do`.
+    """
+    try:
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        reason = (error.strerror or type(error).__name__).lower()
+        raise ConfigError((f"{path}: cannot be read: {reason}; name a readable file",)) from error
+    except ValueError as error:  # a NUL in the name
+        text = f"{str(path)!r}: is no path; name a readable file"
+        raise ConfigError((text,)) from error
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise ConfigError((f"{path}:{line}: is not UTF-8 text; save it as UTF-8",)) from error
+    return parse(text, name=str(path))
+
+
+def parse(text: str, *, name: str = "config.yaml", env: Mapping[str, str] | None = None) -> Spec:
+    """The configuration in a text.
+
+    Args:
+        text: YAML.
+        name: what errors call it.
+        env: for `${env.X}`; None = this process's environment.
+
+    Raises:
+        ConfigError: with every problem, one line each, in the order of the file.
+    """
+    document = read(text)
+    spec = None
+    with suppress(TooManyProblemsError):
+        spec = _resolve(document, os.environ if env is None else env)
+    if spec is None or document.problems.found:
+        raise ConfigError(document.problems.lines(name, document.lines))
+    return spec
+
+
+def _resolve(document: Document, env: Mapping[str, str]) -> Spec | None:
+    problems = document.problems
+    if not isinstance(document.root, dict):
+        if not problems.found:
+            state = "is empty" if document.root is None else "is no mapping of keys"
+            problems.add((), f"{state}; write at least one model, for example `{_EXAMPLE}`")
+        return None
+    shape = _fit(macros.expand(document, env), document)
+    if shape is None:
+        return None
+    models = resolve_models(shape, problems)
+    written = _at(document.root, ("models",))
+    names = catalogues.Names(written if isinstance(written, dict) else {}, shape, problems)
+    groups = catalogues.resolve_groups(shape, names, problems)
+    scheduler = catalogues.resolve_scheduler(shape.scheduler, names)
+    listeners = catalogues.resolve_listeners(shape, problems)
+    catalogues.check_loops(models, listeners, problems)
+    return Spec(
+        models=models,
+        groups=groups,
+        listeners=listeners,
+        scheduler=scheduler,
+        vram_budget=mib_from_gb(shape.vram_budget_gb) if shape.vram_budget_gb else None,
+        start_port=shape.start_port,
+        on_exit=OnExit(shape.on_exit),
+        send_loading_state=shape.send_loading_state,
+        loading_remarks=shape.loading_remarks,
+        max_body=int(shape.max_body_mb * _BYTES_PER_MB),
+        scheduler_grace=seconds_from_ms(shape.scheduler_grace_ms),
+        shutdown_drain=seconds_from_ms(shape.shutdown_drain_ms),
+        log_level="warning" if shape.log_level == "warn" else shape.log_level,
+        log_format=shape.log_format,
+        access_log=shape.access_log,
+    )
+
+
+def _fit(tree: Value, document: Document) -> Shape | None:
+    """The document in shape. A wrong key is noted and set aside, so that the rest is examined all the same."""
+    for _ in range(_ROUNDS):
+        errors = examine(tree)
+        if not errors:
+            return Shape.model_validate(tree)
+        for path, error in errors:
+            if error["type"] == "extra_forbidden" or not document.problems.touch(path):
+                document.problems.add(path, say(path, error, _at(document.root, path)))
+            _set_aside(tree, path)
+    return None
+
+
+def _at(root: Value, path: Path) -> Value:
+    for part in path:
+        match root:
+            case dict() if isinstance(part, str):
+                root = root.get(part)
+            case list() if isinstance(part, int) and part < len(root):
+                root = root[part]
+            case _:
+                return None
+    return root
+
+
+def _set_aside(tree: Value, path: Path) -> None:
+    """Remove a key; an entry of a list takes its list along."""
+    while path:
+        parent = _at(tree, path[:-1])
+        if isinstance(parent, dict) and isinstance(path[-1], str) and path[-1] in parent:
+            del parent[path[-1]]
+            return
+        path = path[:-1]

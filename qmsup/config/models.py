@@ -1,0 +1,141 @@
+"""One entry of `models:`: what it means, and what is wrong with it."""
+
+import re
+from collections.abc import Mapping
+from urllib.parse import quote
+
+from qmsup.config import commands
+from qmsup.config.addresses import PORT, parse_upstream
+from qmsup.config.problems import Path, Problems, key_text, shown
+from qmsup.config.shape import ModelSection, Shape
+from qmsup.ids import ModelId
+from qmsup.spec import Kind, ModelSpec
+from qmsup.units import Seconds, mib_from_gb
+
+_LOCAL = f"http://127.0.0.1:{PORT}"
+_CHECK_PATH = re.compile(r"/[!-~]*")
+_LONGEST_FILE_NAME = 240
+_EXAMPLE = "llama-server -m /models/chat.gguf --port ${PORT}"
+
+
+def resolve_models(shape: Shape, problems: Problems) -> dict[ModelId, ModelSpec]:
+    """Every model, in the order of the file. Those that cannot work are in `problems`."""
+    if not shape.models and not problems.touch(("models",)):
+        example = f'models: {{chat: {{cmd: "{_EXAMPLE}"}}}}'
+        problems.add(("models",), f"no model is configured; write for example `{example}`")
+    for name in shape.models:
+        _check_name(name, ("models", name), problems)
+    _check_aliases(shape.models, problems)
+    return {
+        ModelId(name): _Model(name, section, shape, problems).spec()
+        for name, section in shape.models.items()
+    }
+
+
+def _check_name(name: str, path: Path, problems: Problems) -> None:
+    if not name.isprintable() or name != name.strip():
+        problems.add(path, "a name has no line breaks, control characters or blanks at its ends")
+    elif len(quote(name, safe="")) > _LONGEST_FILE_NAME:  # its log file is called after it
+        problems.add(path, f"the name is too long; at most {_LONGEST_FILE_NAME} plain characters")
+
+
+def _check_aliases(models: Mapping[str, ModelSection], problems: Problems) -> None:
+    owners: dict[str, str] = {}
+    for name, model in models.items():
+        for at, alias in enumerate(model.aliases):
+            path: Path = ("models", name, "aliases", at)
+            owner = owners.setdefault(alias, name)
+            if not alias:
+                problems.add(path, "is empty; write a name or remove the entry")
+            elif alias in models and alias != name:
+                problems.add(
+                    path, f"{key_text(alias)} is the name of a model; choose another alias"
+                )
+            elif owner != name:
+                text = f"{key_text(alias)} is an alias of model {key_text(owner)} already; keep one"
+                problems.add(path, text)
+            else:
+                _check_name(alias, path, problems)
+
+
+class _Model:
+    def __init__(self, name: str, section: ModelSection, shape: Shape, problems: Problems) -> None:
+        self._name = name
+        self._section = section
+        self._shape = shape
+        self._problems = problems
+
+    def spec(self) -> ModelSpec:
+        section, shape = self._section, self._shape
+        argv = self._argv()
+        kind = Kind(section.kind) if section.kind else commands.guess_kind(argv)
+        self._check_env()
+        timeout = section.health_check_timeout or shape.health_check_timeout
+        grace = shape.unload_timeout if section.unload_timeout is None else section.unload_timeout
+        return ModelSpec(
+            id=ModelId(self._name),
+            argv=argv,
+            kind=kind,
+            name=section.name,
+            description=section.description,
+            aliases=tuple(a for a in dict.fromkeys(section.aliases) if a != self._name),
+            unlisted=section.unlisted,
+            env=tuple(section.env),
+            upstream=self._upstream(argv),
+            ready_check=self._ready_check(kind),
+            start_timeout=Seconds(timeout),
+            stop_grace=Seconds(grace),
+            slots=section.concurrency_limit or commands.slots(argv, section.env, kind),
+            queue_max=section.queue_max,
+            est_vram=mib_from_gb(section.est_vram_gb),
+            use_model_name=section.use_model_name or None,
+        )
+
+    def _wrong(self, key: str, text: str) -> None:
+        if not self._problems.touch(("models", self._name, key)):
+            self._problems.add(("models", self._name, key), text)
+
+    def _argv(self) -> tuple[str, ...]:
+        cmd = self._section.cmd
+        try:
+            argv = commands.split(cmd)
+        except ValueError as error:
+            self._wrong("cmd", f"cannot be split: {str(error).lower()}; close it, or escape it")
+            return ()
+        if not argv:
+            state = "holds comments only" if cmd.strip() else "is missing"
+            self._wrong("cmd", f"{state}; write the command, for example {_EXAMPLE}")
+        elif not argv[0]:
+            self._wrong("cmd", "starts with an empty word; write the program first")
+        return argv
+
+    def _upstream(self, argv: tuple[str, ...]) -> str:
+        proxy = self._section.proxy or _LOCAL
+        has_port = any(PORT in argument for argument in argv)
+        if PORT in proxy and argv and not has_port:
+            if self._section.proxy:
+                self._wrong("proxy", f"uses {PORT}, but cmd does not; write it in both or in none")
+            else:
+                text = f"holds no {PORT}; add --port {PORT}, or set proxy to where it listens"
+                self._wrong("cmd", text)
+        try:
+            return parse_upstream(proxy)
+        except ValueError as error:
+            self._wrong("proxy", str(error))
+            return _LOCAL
+
+    def _ready_check(self, kind: Kind) -> str:
+        check = self._section.check_endpoint
+        if not check:
+            return commands.READY_CHECK[kind]
+        if check.startswith("log:"):
+            self._wrong("checkEndpoint", "log:… is not supported yet in this version; write a path")
+        elif check not in ("none", "tcp") and not _CHECK_PATH.fullmatch(check):
+            told = shown(("checkEndpoint",), check)
+            self._wrong("checkEndpoint", f"must be a path like /health, or none, or tcp{told}")
+        return check
+
+    def _check_env(self) -> None:
+        for at, entry in enumerate(self._section.env):
+            if entry.find("=") < 1:
+                self._problems.add(("models", self._name, "env", at), "must be KEY=value")

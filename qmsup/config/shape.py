@@ -1,0 +1,200 @@
+"""The keys of a configuration, their types, bounds and defaults: the one place they are written down.
+
+The models here check shape alone, and JSON Schema is made from them; what keys mean together is in `meaning`.
+A field has its default here, so that a wrong key can be set aside and the rest still be examined.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic.alias_generators import to_camel
+
+_TEN_YEARS_S = 315_360_000
+
+
+def _text(value: object) -> object:
+    # Where text is wanted, a number is taken as it was written: a model may be called 4.10.
+    return getattr(value, "text", value)
+
+
+def _flag(value: object) -> object:
+    words = {"yes": True, "on": True, "true": True, "no": False, "off": False, "false": False}
+    return words.get(value.lower(), value) if isinstance(value, str) else value
+
+
+def _nothing_is_empty(kind: type) -> BeforeValidator:
+    # `models:` with nothing below it is null in YAML.
+    return BeforeValidator(lambda value: kind() if value is None else value)
+
+
+Text = Annotated[str, BeforeValidator(_text)]
+Flag = Annotated[bool, BeforeValidator(_flag)]
+Seconds = Annotated[float, Field(ge=0, le=_TEN_YEARS_S, description="in seconds")]
+SomeSeconds = Annotated[float, Field(gt=0, le=_TEN_YEARS_S, description="in seconds")]
+Millis = Annotated[float, Field(ge=0, le=_TEN_YEARS_S * 1000, description="in milliseconds")]
+SomeMillis = Annotated[float, Field(gt=0, le=_TEN_YEARS_S * 1000, description="in milliseconds")]
+Gigabytes = Annotated[float, Field(ge=0, le=1_000_000, description="in GB of 1024 MiB")]
+Texts = Annotated[list[Text], _nothing_is_empty(list)]
+Macros = Annotated[dict[str, str | int | float | bool], _nothing_is_empty(dict)]
+
+
+class Section(BaseModel):
+    """A mapping with known keys in camelCase. Keys that start with `x-` are the operator's own."""
+
+    model_config = ConfigDict(
+        alias_generator=to_camel,
+        extra="forbid",
+        strict=True,
+        frozen=True,
+        allow_inf_nan=False,
+        hide_input_in_errors=True,
+        json_schema_extra={"patternProperties": {"^x-": {}}},
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_own_keys(cls, value: object) -> object:
+        if value is None:
+            return {}
+        if isinstance(value, Mapping):
+            return {k: v for k, v in value.items() if not str(k).startswith("x-")}
+        return value
+
+
+class ListenerSection(Section):
+    """One port with a catalogue of its own."""
+
+    bind: Text = Field(
+        default="127.0.0.1:8080", description="HOST:PORT; an IPv6 address in brackets"
+    )
+    workers: int = Field(default=2, ge=1, le=256, description="processes")
+    groups: list[Text] | None = Field(
+        default=None, description="shows their members; default: every model"
+    )
+    api_keys: list[Text] | None = Field(
+        default=None, repr=False, description="default: those of the top level"
+    )
+
+
+class SchedulerSection(Section):
+    """How requests wait."""
+
+    line_max: int = Field(
+        default=2048, ge=1, le=1_000_000, description="requests that may wait at once"
+    )
+    offer_timeout_ms: SomeMillis = 5000.0
+    listener_grace_ms: Millis = 30_000.0
+    priority: Annotated[dict[str, int], _nothing_is_empty(dict)] = Field(
+        default_factory=dict, description="model → priority; a higher one goes first, default 0"
+    )
+
+
+class ModelSection(Section):
+    """One model and the command that serves it."""
+
+    cmd: Text = Field(
+        default="", description="split as a shell would, no shell runs; ${PORT} is a free port"
+    )
+    kind: Literal["llama-server", "sd-server", "generic"] | None = Field(
+        default=None, description="default: guessed from the command's name"
+    )
+    name: Text = ""
+    description: Text = ""
+    aliases: Texts = Field(default_factory=list, description="other names clients may use")
+    unlisted: Flag = Field(default=False, description="served, but not in /v1/models")
+    env: Texts = Field(default_factory=list, description="KEY=value")
+    proxy: Text = Field(
+        default="", description="where the command listens; default http://127.0.0.1:${PORT}"
+    )
+    check_endpoint: Text = Field(
+        default="",
+        description="a path that answers 200 when ready, or none, or tcp; default by kind",
+    )
+    concurrency_limit: int = Field(
+        default=0,
+        ge=0,
+        le=100_000,
+        description="requests at once; 0 = the command's -np, else by kind",
+    )
+    queue_max: int | None = Field(
+        default=None, ge=0, le=1_000_000, description="requests that may wait"
+    )
+    est_vram_gb: Gigabytes = Field(default=0.0, alias="estVramGB")
+    health_check_timeout: SomeSeconds | None = None
+    unload_timeout: Seconds | None = None
+    use_model_name: Text = Field(
+        default="", description="what the child reads as the request's model"
+    )
+    macros: Macros = Field(default_factory=dict, description="over those of the top level")
+
+
+class GroupSection(Section):
+    """Which models make room for which."""
+
+    members: Texts = Field(default_factory=list)
+    swap: Flag = Field(default=True, description="one member at a time")
+    exclusive: Flag = Field(default=True, description="loading a member stops other groups")
+    persistent: Flag = Field(default=False, description="other groups never stop its members")
+
+
+class Shape(Section):
+    """The whole file."""
+
+    models: Annotated[dict[str, ModelSection], _nothing_is_empty(dict)] = Field(
+        default_factory=dict
+    )
+    groups: Annotated[dict[str, GroupSection], _nothing_is_empty(dict)] = Field(
+        default_factory=dict
+    )
+    listeners: Annotated[dict[str, ListenerSection], _nothing_is_empty(dict)] = Field(
+        default_factory=dict, description="default: main, 127.0.0.1:8080, every model"
+    )
+    scheduler: SchedulerSection = Field(default_factory=SchedulerSection)
+    macros: Macros = Field(default_factory=dict, description="${NAME} in the texts of this file")
+    api_keys: Texts = Field(default_factory=list, repr=False, description="empty = open")
+    vram_budget_gb: Gigabytes = Field(
+        default=0.0, alias="vramBudgetGB", description="0 = no budget"
+    )
+    start_port: int = Field(default=5800, ge=1, le=65_535, description="the first ${PORT} tried")
+    on_exit: Literal["keep", "stop"] = Field(
+        default="stop", description="children, when the scheduler ends"
+    )
+    send_loading_state: Flag = False
+    loading_remarks: Flag = True
+    health_check_timeout: SomeSeconds = 120.0
+    unload_timeout: Seconds = 10.0
+    max_body_mb: float = Field(default=256.0, alias="maxBodyMB", gt=0, le=1_000_000)
+    scheduler_grace_ms: Millis = 15_000.0
+    shutdown_drain_ms: Millis = 5000.0
+    log_level: Literal["debug", "info", "warn", "warning", "error"] = "info"
+    log_format: Literal["auto", "text", "json"] = "auto"
+    access_log: Flag = True
+
+
+SECTIONS: Mapping[str, type[Section]] = {
+    "": Shape,
+    "models.NAME": ModelSection,
+    "groups.NAME": GroupSection,
+    "listeners.NAME": ListenerSection,
+    "scheduler": SchedulerSection,
+}
+"""Every place with known keys."""
+
+
+def keys_of(section: type[Section]) -> tuple[str, ...]:
+    """The keys a section knows, as they are written."""
+    return tuple(f.alias or name for name, f in section.model_fields.items())
+
+
+def place_of(path: tuple[str | int, ...]) -> str:
+    """Which of `SECTIONS` a mapping at this path is; any other place is told as `-`."""
+    match path:
+        case ():
+            return ""
+        case ("scheduler",):
+            return "scheduler"
+        case ("models" | "groups" | "listeners" as section, str()):
+            return f"{section}.NAME"
+        case _:
+            return "-"
