@@ -1,6 +1,7 @@
 """The story the demo tells, step by step."""
 
 import argparse
+import shlex
 import signal
 import sys
 import time
@@ -49,7 +50,7 @@ def _play(folder: Path, *, stays: bool) -> None:
         say(f"{scene.config}:")
         say(scene.config.read_text())
 
-    with step(f"$ qmsup serve -c {scene.config}"):
+    with step(f"$ qmsup serve -c {shlex.quote(str(scene.config))}"):
         serving = Serving(scene)
     with serving:
         with step("Waiting until both listeners and the scheduler are there"):
