@@ -94,7 +94,8 @@ class PollingInbox:
         self._deadline = at
 
     def close(self) -> None:
-        """Give the descriptor back; the inbox is dead from then on."""
+        """Give the descriptor back. What other threads have put can still be taken, so that pykka can refuse it."""
+        self._sources = deque((self._from_others,))
         os.close(self._nudge)
 
     def _from_others(self) -> Envelope[Any] | None:

@@ -103,6 +103,16 @@ def test_no_source_starves_another() -> None:
         os.close(fd)
 
 
+def test_a_closed_inbox_still_gives_what_was_put() -> None:
+    inbox = PollingInbox()
+    inbox.put(Envelope("before"))
+    inbox.close()
+    inbox.put(Envelope("after"))
+
+    assert [inbox.get().message, inbox.get().message] == ["before", "after"]
+    assert inbox.empty()
+
+
 class _Echo(pykka.ThreadingActor):
     @staticmethod
     @override

@@ -1,0 +1,64 @@
+"""Which threads exist: the main thread (signals), the scheduler actor, and one process manager per model in use.
+
+A process manager's thread sleeps in its inbox until a message, its child's end or a deadline.
+"""
+
+from collections.abc import Callable
+
+import pykka
+
+from qmsup.actors.process_manager import ProcessManager
+from qmsup.core.scheduling.effects import AbortStart, EnsureReady, Stop
+from qmsup.core.scheduling.events import Event
+from qmsup.ids import ModelId
+from qmsup.log import Log
+from qmsup.processes.ports import PortPool
+from qmsup.spec import ModelSpec, Spec
+from qmsup.units import Seconds
+
+_END_WITHIN = Seconds(10.0)
+_log = Log("actors")
+
+
+class ProcessTree:
+    """The process managers, each started when its model is first wanted."""
+
+    def __init__(self, spec: Spec, report: Callable[[Event], None]) -> None:
+        """Nothing is started yet.
+
+        Args:
+            spec: the models.
+            report: takes what happens to children; called in the managers' threads.
+        """
+        self._specs: dict[ModelId, ModelSpec] = dict(spec.models)
+        self._report = report
+        self._ports = PortPool(
+            spec.start_port, reserved=[listener.port for listener in spec.listeners.values()]
+        )
+        self._managers: dict[ModelId, pykka.ActorRef[ProcessManager]] = {}
+
+    def tell(self, order: EnsureReady | Stop | AbortStart) -> None:
+        """Pass an order to the model's manager."""
+        self._manager_of(order.model).tell(order)
+
+    def _manager_of(self, model: ModelId) -> pykka.ActorRef[ProcessManager]:
+        manager = self._managers.get(model)
+        if manager is None or not manager.is_alive():
+            # A manager that failed has ended its child and reported so; the next order gets a fresh one.
+            manager = ProcessManager.start(
+                spec=self._specs[model], report=self._report, ports=self._ports
+            )
+            self._managers[model] = manager
+        return manager
+
+
+def end_actors() -> None:
+    """End every actor of this process, all at once; a manager ends its child on the way."""
+    refs = pykka.ActorRegistry.get_all()
+    for ref in refs:
+        ref.stop(block=False)
+    for ref in refs:
+        try:
+            ref.stop(block=True, timeout=_END_WITHIN)
+        except pykka.Timeout:
+            _log.error("actor.does_not_end", actor=str(ref), within_s=_END_WITHIN)
