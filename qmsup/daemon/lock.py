@@ -4,10 +4,10 @@ import fcntl
 import os
 from pathlib import Path
 
-from qmsup.errors import QmsupError
+from qmsup.errors import ConfigError
 
 
-class LockedError(QmsupError):
+class LockedError(ConfigError):
     """Another scheduler works on this state folder."""
 
 
@@ -27,10 +27,11 @@ class SchedulerLock:
         except BlockingIOError:
             holder = os.read(self._fd, 32).decode().strip() or "unknown"
             os.close(self._fd)
-            raise LockedError(
+            message = (
                 f"another scheduler (pid {holder}) uses {path.parent}: stop it, "
                 "or give this one another QMSUP_STATE_DIR and QMSUP_RUNTIME_DIR"
-            ) from None
+            )
+            raise LockedError((message,)) from None
         os.ftruncate(self._fd, 0)
         os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
 

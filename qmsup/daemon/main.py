@@ -5,12 +5,15 @@ import threading
 import time
 from pathlib import Path
 
+import pykka
+
 from qmsup import log, places
 from qmsup.actors.scheduler import Life, SchedulerActor, shutdown_of
-from qmsup.actors.tree import stop_actors
+from qmsup.actors.tree import end_actors
 from qmsup.daemon.epoch import first_incarnation, next_epoch
 from qmsup.daemon.exits import Exit
-from qmsup.daemon.lock import LockedError, SchedulerLock
+from qmsup.daemon.folders import make_folders
+from qmsup.daemon.lock import SchedulerLock
 from qmsup.log import Log
 from qmsup.processes.leftovers import stop_leftovers
 from qmsup.spec import Spec
@@ -19,61 +22,62 @@ _log = Log("scheduler")
 
 
 def run_scheduler(spec: Spec, config: Path) -> Exit:
-    """Run until told to end by INT or TERM (a second one: at once), or until an actor breaks."""
+    """Run until told to end by INT or TERM (a second one: at once), or until an actor breaks.
+
+    Raises:
+        ConfigError: a folder cannot be used, or another scheduler uses it.
+    """
     log.set_up(level=spec.log_level, style=spec.log_format)
-    try:
-        places.make_private(places.runtime_dir())
-        state_dir = places.make_private(places.state_dir())
-        lock = SchedulerLock(places.lock_file())
-        epoch = next_epoch(state_dir)
-        stop_leftovers()
-    except LockedError as error:
-        _log.error("scheduler.cannot_start", because=str(error))
-        return Exit.UNUSABLE
-    except OSError as error:
-        _log.error(
-            "scheduler.cannot_start",
-            because=f"{error.filename}: {error.strerror}",
-            advice="set QMSUP_RUNTIME_DIR and QMSUP_STATE_DIR to folders that can be written",
-        )
-        return Exit.UNUSABLE
+    make_folders()
+    lock = SchedulerLock(places.lock_file())
+    epoch = next_epoch(places.state_dir())
+    stop_leftovers()
+    ending = Ending()
     life = Life(epoch=epoch, endpoint=places.scheduler_endpoint(), config=config, since=time.time())
-    ending = _Ending()
     actor = SchedulerActor.start(
         spec=spec,
+        first_incarnation=first_incarnation(epoch),
         life=life,
         on_end=lambda: ending.end(Exit.OK),
         on_break=lambda: ending.end(Exit.BROKEN),
     )
-    ending.listen_to_signals(actor)
+    _listen_to_signals(actor)
     code = ending.wait()
-    stop_actors()
+    end_actors()
     lock.release()
     _log.info("scheduler.ended", code=int(code))
     return code
 
 
-class _Ending:
-    """When and how the process is to end."""
+class Ending:
+    """How the process ends: the first word counts."""
 
     def __init__(self) -> None:
-        self._done = threading.Event()
+        self._said = threading.Event()
         self._code = Exit.OK
-        self._was_told = False
 
     def end(self, code: Exit) -> None:
-        self._code = code if not self._done.is_set() else self._code
-        self._done.set()
+        """Say that the process is to end, from any thread."""
+        if not self._said.is_set():
+            self._code = code
+            self._said.set()
 
     def wait(self) -> Exit:
-        self._done.wait()
+        """The code, once it has been said."""
+        self._said.wait()
         return self._code
 
-    def listen_to_signals(self, actor: pykka.ActorRef[SchedulerActor]) -> None:
-        def tell(number: int, _frame: object) -> None:
-            _log.info("scheduler.told_to_end", signal=signal.Signals(number).name)
-            shutdown_of(actor, at_once=self._was_told)
-            self._was_told = True
 
-        signal.signal(signal.SIGTERM, tell)
-        signal.signal(signal.SIGINT, tell)
+def _listen_to_signals(actor: pykka.ActorRef[SchedulerActor]) -> None:
+    was_told = False
+
+    def tell(number: int, _frame: object) -> None:
+        nonlocal was_told
+        _log.info(
+            "scheduler.told_to_end", signal=signal.Signals(number).name, again=was_told or None
+        )
+        shutdown_of(actor, at_once=was_told)
+        was_told = True
+
+    signal.signal(signal.SIGTERM, tell)
+    signal.signal(signal.SIGINT, tell)

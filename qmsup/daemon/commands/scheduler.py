@@ -5,14 +5,14 @@ from pathlib import Path
 
 import click
 
-from qmsup.daemon.commands.options import config_option, load_or_exit
+from qmsup.daemon.commands.options import config_option
 
 
 @click.command(short_help="Run the scheduler process alone.")
 @config_option
 def command(config: Path) -> None:
     """Run the scheduler process alone, for a supervisor that runs the listeners beside it."""
+    import qmsup.config
     from qmsup.daemon.main import run_scheduler
 
-    spec = load_or_exit(config)
-    sys.exit(run_scheduler(spec, config.resolve()))
+    sys.exit(run_scheduler(qmsup.config.load(config), config.resolve()))

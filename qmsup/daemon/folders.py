@@ -1,0 +1,31 @@
+"""The folders a daemon needs, made before anything else."""
+
+from qmsup import places
+from qmsup.errors import ConfigError
+
+_SOCKET_PATH_MAX = 107
+"""Bytes in the path of a Unix socket (sockaddr_un)."""
+
+
+def make_folders() -> None:
+    """Make the runtime and the state folder, closed to other users.
+
+    Raises:
+        ConfigError: one cannot be made or used; the text says which variable moves it.
+    """
+    for variable, folder in (
+        ("QMSUP_RUNTIME_DIR", places.runtime_dir()),
+        ("QMSUP_STATE_DIR", places.state_dir()),
+    ):
+        try:
+            places.make_private(folder)
+            probe = folder / ".writable"
+            probe.touch()
+            probe.unlink()
+        except OSError as error:
+            message = f"cannot use {folder} ({error.strerror}): set {variable} to a folder of yours"
+            raise ConfigError((message,)) from None
+    socket = places.scheduler_socket()
+    if len(str(socket).encode()) > _SOCKET_PATH_MAX:
+        message = f"{socket} is too long for a socket: set QMSUP_RUNTIME_DIR to a shorter folder"
+        raise ConfigError((message,))
