@@ -1,0 +1,75 @@
+import json
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from qmsup import log
+from qmsup.log import Log
+
+
+@pytest.fixture(autouse=True)
+def logging_as_it_was() -> Iterator[None]:
+    root, ours = logging.getLogger(), logging.getLogger("qmsup")
+    handlers, levels = root.handlers[:], (root.level, ours.level)
+    yield
+    root.handlers[:] = handlers
+    root.setLevel(levels[0])
+    ours.setLevel(levels[1])
+
+
+def test_a_line_for_people(capsys: pytest.CaptureFixture[str]) -> None:
+    log.set_up(style="text")
+
+    Log("scheduler").info("swap.started", model="b", evicts=None, because="budget is full", s=0.5)
+
+    line = capsys.readouterr().err
+    assert line.endswith('info    swap.started model=b because="budget is full" s=0.500\n')
+
+
+def test_a_line_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    log.set_up(style="json")
+
+    Log("scheduler").warning("swap.slow", model="b", waited_s=1.5)
+
+    line = json.loads(capsys.readouterr().err)
+    del line["time"]
+    assert line == {
+        "level": "warning",
+        "logger": "qmsup.scheduler",
+        "event": "swap.slow",
+        "model": "b",
+        "waited_s": 1.5,
+    }
+
+
+@pytest.mark.parametrize("style", ["text", "json"])
+def test_an_exception_comes_with_its_traceback(
+    style: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    log.set_up(style=style)
+
+    try:
+        int("no number")
+    except ValueError:
+        Log("core").exception("handle.failed")
+
+    assert "ValueError: invalid literal" in capsys.readouterr().err
+
+
+def test_what_is_below_the_level_is_not_written(capsys: pytest.CaptureFixture[str]) -> None:
+    log.set_up(level="warning", style="text")
+
+    Log("core").debug("x")
+    Log("core").info("y")
+    Log("core").error("z")
+
+    assert capsys.readouterr().err.split()[1:] == ["error", "z"]
+
+
+def test_without_a_terminal_lines_are_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    log.set_up()
+
+    Log("core").info("started")
+
+    assert json.loads(capsys.readouterr().err)["event"] == "started"

@@ -1,0 +1,48 @@
+import stat
+from pathlib import Path
+
+import pytest
+
+from qmsup import places
+from qmsup.ids import ModelId
+
+
+@pytest.fixture(autouse=True)
+def nothing_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("QMSUP_RUNTIME_DIR", "QMSUP_STATE_DIR", "XDG_RUNTIME_DIR", "XDG_STATE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_without_a_word_they_are_the_systems() -> None:
+    assert places.runtime_dir() == Path("/run/qmsup")
+    assert places.state_dir() == Path("/var/lib/qmsup")
+
+
+def test_a_users_own_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/user/1000")
+    monkeypatch.setenv("XDG_STATE_HOME", "/u/state")
+
+    assert places.scheduler_socket() == Path("/run/user/1000/qmsup/scheduler.sock")
+    assert places.lock_file() == Path("/u/state/qmsup/scheduler.lock")
+
+
+def test_what_the_operator_says_is_taken_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_RUNTIME_DIR", "/run/user/1000")
+    monkeypatch.setenv("QMSUP_RUNTIME_DIR", "/tmp/r")
+    monkeypatch.setenv("QMSUP_STATE_DIR", "/tmp/s")
+
+    assert places.scheduler_endpoint() == "ipc:///tmp/r/scheduler.sock"
+    assert places.state_dir() == Path("/tmp/s")
+
+
+def test_a_models_name_cannot_leave_the_log_folder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QMSUP_STATE_DIR", "/tmp/s")
+
+    assert places.log_file(ModelId("../a/b:7b")) == Path("/tmp/s/logs/..%2Fa%2Fb%3A7b.log")
+
+
+def test_a_private_folder_is_closed_to_others(tmp_path: Path) -> None:
+    made = places.make_private(tmp_path / "x" / "y")
+
+    assert stat.S_IMODE(made.stat().st_mode) == 0o700
+    assert places.make_private(made) == made
