@@ -5,9 +5,10 @@ import re
 from urllib.parse import urlsplit
 
 PORT = "${PORT}"
+"""A free port, picked at each start of a child."""
 _HOST_NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_])?")
 _PORT_NUMBER = re.compile(r"[0-9]{1,5}")
-_HIGHEST = 65_535
+HIGHEST_PORT = 65_535
 _ANY = frozenset({"0.0.0.0", "::"})
 _EXAMPLE = 'write HOST:PORT, for example "127.0.0.1:8080"'
 
@@ -37,8 +38,8 @@ def parse_bind(bind: str) -> tuple[str, int]:
 
 
 def _port(text: str) -> int:
-    if not _PORT_NUMBER.fullmatch(text) or int(text) > _HIGHEST:
-        raise ValueError(f"the port is no number from 1 to {_HIGHEST}; {_EXAMPLE}")
+    if not _PORT_NUMBER.fullmatch(text) or int(text) > HIGHEST_PORT:
+        raise ValueError(f"the port is no number from 1 to {HIGHEST_PORT}; {_EXAMPLE}")
     if int(text) == 0:
         raise ValueError("port 0 would be another one at each start; write a number from 1 on")
     return int(text)

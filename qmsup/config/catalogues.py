@@ -33,7 +33,7 @@ class Names:
         else:
             hint = did_you_mean(name, self._ids) or "; add it under models, or remove it here"
             text = f"there is no model {key_text(name)}{hint}"
-        self._problems.add(path, text)
+        self._problems.follow(path, text)
 
 
 def resolve_groups(shape: Shape, names: Names, problems: Problems) -> tuple[GroupSpec, ...]:
@@ -47,7 +47,7 @@ def resolve_groups(shape: Shape, names: Names, problems: Problems) -> tuple[Grou
             path: Path = ("groups", group, "members", at)
             if member in home:
                 where = "this group" if home[member] == group else f"group {key_text(home[member])}"
-                problems.add(
+                problems.follow(
                     path, f"model {key_text(member)} is in {where} already; a model is in one group"
                 )
                 continue
@@ -105,9 +105,9 @@ def resolve_listeners(shape: Shape, problems: Problems) -> dict[ListenerName, Li
 def _check_keys(keys: Sequence[str], path: Path, problems: Problems) -> None:
     for at, key in enumerate(keys):
         if not key:
-            problems.add((*path, at), "a key is empty; write one or remove the entry")
+            problems.follow((*path, at), "a key is empty; write one or remove the entry")
         elif not re.fullmatch(r"[!-~]+", key):  # it could not travel in a header
-            problems.add((*path, at), "a key is plain characters without blanks")
+            problems.follow((*path, at), "a key is plain characters without blanks")
 
 
 def _check_shown(
@@ -116,11 +116,11 @@ def _check_shown(
     if groups is None or (problems.touch(("groups",)) and not shape.groups):
         return
     if not groups:
-        problems.add(path, "names no group; remove the line to show every model")
+        problems.follow(path, "names no group; remove the line to show every model")
     for at, group in enumerate(groups):
         if group not in shape.groups:
             hint = did_you_mean(group, shape.groups) or "; add it under groups, or remove it here"
-            problems.add((*path, at), f"there is no group {key_text(group)}{hint}")
+            problems.follow((*path, at), f"there is no group {key_text(group)}{hint}")
 
 
 def _bind(
@@ -131,12 +131,12 @@ def _bind(
     try:
         host, port = parse_bind(bind)
     except ValueError as error:
-        problems.add(path, str(error))
+        problems.follow(path, str(error))
         return "", 0
     for other in earlier.values():
         if clash((host, port), (other.host, other.port)):
             text = f"listener {other.name} binds that port already; give each listener its own"
-            problems.add(path, text)
+            problems.follow(path, text)
     return host, port
 
 
@@ -154,4 +154,4 @@ def check_loops(
         for listener in listeners.values():
             if clash(address, (listener.host, listener.port)):
                 text = f"is where listener {listener.name} listens; write where the command listens"
-                problems.add(("models", model.id, "proxy"), text)
+                problems.follow(("models", model.id, "proxy"), text)

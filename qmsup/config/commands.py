@@ -5,6 +5,7 @@ import shlex
 from collections.abc import Sequence
 from pathlib import PurePath
 
+from qmsup.config.addresses import PORT
 from qmsup.spec import Kind
 
 DEFAULT_SLOTS = {Kind.LLAMA_SERVER: 4, Kind.SD_SERVER: 1, Kind.GENERIC: 10}
@@ -15,6 +16,7 @@ READY_CHECK = {Kind.LLAMA_SERVER: "/health", Kind.SD_SERVER: "/v1/models", Kind.
 _SLOTS = re.compile(r"(?:-np|--parallel)(?:=(.*))?", re.DOTALL)
 _SLOTS_ENV = "LLAMA_ARG_N_PARALLEL="
 _MAX_SLOTS = 100_000
+_PORT_FLAGS = {Kind.LLAMA_SERVER: "--port", Kind.SD_SERVER: "--listen-port", Kind.GENERIC: ""}
 
 
 def without_comments(cmd: str) -> str:
@@ -40,21 +42,35 @@ def guess_kind(argv: Sequence[str]) -> Kind:
     return Kind.SD_SERVER if "sd-server" in program else Kind.GENERIC
 
 
-def slots(argv: Sequence[str], env: Sequence[str], kind: Kind) -> int:
-    """How many requests the program serves at once: its own `-np`, the last one counts, else the kind's default."""
-    for at in range(len(argv) - 1, -1, -1):
-        if found := _SLOTS.fullmatch(argv[at]):
-            following = argv[at + 1] if at + 1 < len(argv) else ""
-            return _slots_said(following if found[1] is None else found[1], kind)
-    if kind is Kind.LLAMA_SERVER:
-        for entry in reversed(env):
-            if entry.startswith(_SLOTS_ENV):
-                return _slots_said(entry.removeprefix(_SLOTS_ENV), kind)
-    return DEFAULT_SLOTS[kind]
+def own_port(argv: Sequence[str]) -> str | None:
+    """The port a server is told in its command, `${PORT}` or another; None = nothing is said, or not understood."""
+    flag = _PORT_FLAGS[guess_kind(argv)]
+    return _said(argv, re.compile(rf"{flag}(?:=(.*))?", re.DOTALL)) if flag else None
 
 
-def _slots_said(said: str, kind: Kind) -> int:
+def gets_port(argv: Sequence[str], env: Sequence[str]) -> bool:
+    """Whether `${PORT}` reaches the program: it is written, or the start adds what a known server needs."""
+    is_written = any(PORT in word for word in (*argv, *env))
+    return is_written or (guess_kind(argv) is not Kind.GENERIC and own_port(argv) is None)
+
+
+def slots(argv: Sequence[str], env: Sequence[str], kind: Kind) -> int | None:
+    """How many requests the program is told to serve at once: its last `-np`; None = nothing is said."""
+    said = _said(argv, _SLOTS)
+    if said is None and kind is Kind.LLAMA_SERVER:
+        said = next(
+            (e.removeprefix(_SLOTS_ENV) for e in reversed(env) if e.startswith(_SLOTS_ENV)), None
+        )
     # -1 is "choose for me" in newer builds; anything else unreadable is for the program to refuse.
-    if re.fullmatch(r"[0-9]{1,6}", said) and 0 < int(said) <= _MAX_SLOTS:
+    if said is not None and re.fullmatch(r"[0-9]{1,6}", said) and 0 < int(said) <= _MAX_SLOTS:
         return int(said)
-    return DEFAULT_SLOTS[kind]
+    return None
+
+
+def _said(argv: Sequence[str], flag: re.Pattern[str]) -> str | None:
+    """What stands after the last such flag: `--flag value`, or `--flag=value` (its group 1)."""
+    for at in range(len(argv) - 1, -1, -1):
+        if found := flag.fullmatch(argv[at]):
+            following = argv[at + 1] if at + 1 < len(argv) else ""
+            return following if found[1] is None else str(found[1])
+    return None

@@ -17,6 +17,7 @@ from qmsup.config.problems import Path, Problem, Problems, TooManyProblemsError,
 MAX_BYTES = 1 << 20
 _MAX_DEPTH = 48
 _MAX_VALUES = 50_000
+_MAX_TEXT = 4 << 20
 _TAG = "tag:yaml.org,2002:"
 _MERGE = f"{_TAG}merge"
 _PLAIN = "plain"
@@ -134,6 +135,7 @@ class _Walk:
         self._lines = document.lines
         self._problems = document.problems
         self._left = _MAX_VALUES
+        self._text_left = _MAX_TEXT
         self._open: set[int] = set()
 
     def value(self, node: yaml.Node, path: Path) -> Value:
@@ -157,8 +159,8 @@ class _Walk:
         if id(node) in self._open:
             self._problems.add(path, "an alias stands inside its own anchor", line=_line(node))
             return False
-        if self._left <= 0:
-            text = f"its aliases grow to more than {_MAX_VALUES} values; write less by aliases"
+        if self._left <= 0 or self._text_left < 0:
+            text = "is too large, or grows so by its aliases; write less"
             self._problems.add((), text)
             return False
         self._left -= 1
@@ -179,6 +181,7 @@ class _Walk:
 
     def _text(self, node: yaml.ScalarNode, path: Path) -> str:
         text = str(node.value)
+        self._text_left -= len(text)
         if "\0" in text or any("\ud800" <= c <= "\udfff" for c in text):
             said = "holds a character that no text may (NUL, or half a pair); remove it"
             self._problems.add(path, said, line=_line(node))

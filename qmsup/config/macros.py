@@ -6,6 +6,7 @@ A text that is one reference and nothing else takes the macro's type, so that `c
 """
 
 import re
+from collections import ChainMap
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -18,9 +19,11 @@ REFERENCE = re.compile(r"\$\{([A-Za-z0-9_.-]+)\}")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,63}")
 _MODEL_ID, _PORT, _PID = "MODEL_ID", "PORT", "PID"
 _RESERVED = frozenset({_MODEL_ID, _PORT, _PID})
+_PORT_KEYS = frozenset({"cmd", "env", "proxy", "cmdStop"})
 _MAX_TEXT = 64 * 1024
 _MAX_TOTAL = 8 * 1024 * 1024
 _MAX_DEPTH = 32
+_MOST_WRONG = 20
 _LONG = f"grows beyond {_MAX_TEXT // 1024} KiB by its macros; shorten them"
 
 
@@ -68,7 +71,9 @@ class _Scope:
             length += len(value)
             if length > _MAX_TEXT:
                 return "", (_Wrong(own, _LONG),)
-        self.budget.left -= length
+            if len(wrong) >= _MOST_WRONG:
+                break
+        self.budget.left -= length + len(text)
         if self.budget.left < 0:
             return "", (_Wrong(own, "the macros of this file grow too large; use fewer"),)
         return "".join([*parts, text[end:]]), tuple(wrong)
@@ -95,7 +100,8 @@ class _Scope:
         if name in _RESERVED or name.startswith("env."):
             return self._built_in(name, own)
         if name not in self.macros:
-            return "", (_Wrong(own, self._unknown(name)),)
+            told = name in self.told
+            return "", (_Wrong(name, "") if told else _Wrong(own, self._unknown(name)),)
         if name not in self._known:
             self._known[name] = self.expand(_written(self.macros[name]), (*trail, name))
         return self._known[name]
@@ -111,9 +117,12 @@ class _Scope:
 
     def _from_env(self, name: str, own: str) -> tuple[str, tuple[_Wrong, ...]]:
         value = self.env.get(name)
-        if value is not None:
+        if value is None:
+            text = f"${{env.{name}}}: the environment variable {name} is not set; set it where qmsup starts"
+        elif not value.isascii() and any("\ud800" <= c <= "\udfff" for c in value):
+            text = f"${{env.{name}}}: the environment variable {name} is not UTF-8 text; change it"
+        else:
             return value, ()
-        text = f"${{env.{name}}}: the environment variable {name} is not set; set it where qmsup starts"
         return "", (_Wrong(own, text),)
 
     def _unknown(self, name: str) -> str:
@@ -128,7 +137,7 @@ def _written(value: Value) -> str:
 
 
 def expand(document: Document, env: Mapping[str, str]) -> Value:
-    """The document with its macros replaced. A text that cannot be is left out, and noted in `document.problems`."""
+    """The document with its macros replaced. A text that cannot be stays, and is noted in `document.problems`."""
     root = document.root
     if not isinstance(root, dict):
         return root
@@ -145,7 +154,7 @@ class _Expansion:
         self._models: dict[str, Value] = models if isinstance(models, dict) else {}
 
     def all(self) -> dict[str, Value]:
-        top = self._defined(self._root.get("macros"), ("macros",))
+        top, bad = self._defined(self._root.get("macros"), ("macros",))
         inner = {
             name
             for model in self._models.values()
@@ -153,11 +162,8 @@ class _Expansion:
             for name in own
         }
         # A macro may lean on one that only models define; a model that does not is told so where it uses it.
-        told = self._check(
-            _Scope({**dict.fromkeys(inner, ""), **top}, self._env, self._budget, ""),
-            top,
-            ("macros",),
-        )
+        known = ChainMap(top, dict.fromkeys(inner, ""))
+        told = self._check(_Scope(known, self._env, self._budget, "", bad), top, ("macros",))
         scope = _Scope(top, self._env, self._budget, None, told)
         rest = {key: value for key, value in self._root.items() if key != "models"}
         tree = dict(self._entries(rest, (), scope))
@@ -174,18 +180,18 @@ class _Expansion:
         path: Path = ("models", name)
         if not isinstance(model, dict):
             return model
-        own = self._defined(model.get("macros"), (*path, "macros"))
-        scope = _Scope({**top, **own}, self._env, self._budget, name, set(told))
-        scope.told |= self._check(scope, own, (*path, "macros"))
+        own, bad = self._defined(model.get("macros"), (*path, "macros"))
+        scope = _Scope(ChainMap(own, top), self._env, self._budget, name, told | bad)
+        self._check(scope, own, (*path, "macros"))
         return self._tree(model, path, scope)
 
-    def _defined(self, section: Value, path: Path) -> dict[str, Value]:
-        """The usable definitions of a `macros` section; the others are noted."""
+    def _defined(self, section: Value, path: Path) -> tuple[dict[str, Value], set[str]]:
+        """The usable definitions of a `macros` section, and the names of the others, which are noted."""
         if section is None:
-            return {}
+            return {}, set()
         if not isinstance(section, dict):
             self._problems.add(path, "must be a mapping of name: text")
-            return {}
+            return {}, set()
         good: dict[str, Value] = {}
         for name, value in section.items():
             if name in _RESERVED:
@@ -197,17 +203,17 @@ class _Expansion:
                 self._problems.add((*path, name), "a macro is a text, a number, true or false")
             else:
                 good[name] = value
-        return good
+        return good, set(section) - set(good)
 
     def _check(self, scope: _Scope, own: Mapping[str, Value], path: Path) -> set[str]:
-        told: set[str] = set()
+        """Note what is wrong inside definitions, once and where it stands."""
         for name in own:
-            _, wrong = scope.expand(f"${{{name}}}")
-            for one in wrong:
-                if one.culprit == name:
-                    self._problems.add((*path, name), one.text)
-                    told.add(name)
-        return told
+            faults = [w for w in scope.expand(f"${{{name}}}")[1] if w.culprit == name]
+            for fault in faults:
+                self._problems.add((*path, name), fault.text)
+            if faults:
+                scope.told.add(name)
+        return scope.told
 
     def _tree(self, value: Value, path: Path, scope: _Scope) -> Value:
         match value:
@@ -226,12 +232,11 @@ class _Expansion:
         is_section = place_of(path) in SECTIONS
         for key, value in section.items():
             is_untouched = is_section and (key == "macros" or key.startswith("x-"))
-            new = value if is_untouched else self._tree(value, (*path, key), scope)
-            if new is not None or value is None:
-                yield key, new
+            yield key, value if is_untouched else self._tree(value, (*path, key), scope)
 
     def _text(self, text: str, path: Path, scope: _Scope) -> Value:
-        if path[-1] in ("cmd", "cmdStop"):
+        key = next((part for part in reversed(path) if isinstance(part, str)), "")
+        if key in ("cmd", "cmdStop"):
             text = without_comments(text)
         expanded, wrong = scope.expand(text)
         for one in wrong:
@@ -239,11 +244,11 @@ class _Expansion:
                 at = f"by ${{{one.culprit}}}: " if one.culprit else ""
                 self._problems.add(path, at + one.text)
         if wrong:
-            return None
-        if "${PORT}" in expanded and path[-1] not in ("cmd", "proxy", "cmdStop"):
-            self._problems.add(path, "${PORT} is known in cmd and proxy only")
-            return None
-        if "${PID}" in expanded and path[-1] != "cmdStop":
+            return text
+        if "${PORT}" in expanded and key not in _PORT_KEYS:
+            self._problems.add(path, "${PORT} is known in cmd, env and proxy only")
+            return text
+        if "${PID}" in expanded and key != "cmdStop":
             self._problems.add(path, "${PID} is known in cmdStop only")
-            return None
+            return text
         return scope.typed(text) if REFERENCE.fullmatch(text) else expanded

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from urllib.parse import quote
 
 from qmsup.config import commands
-from qmsup.config.addresses import PORT, parse_upstream
+from qmsup.config.addresses import HIGHEST_PORT, PORT, parse_upstream
 from qmsup.config.problems import Path, Problems, key_text, shown
 from qmsup.config.shape import ModelSection, Shape
 from qmsup.ids import ModelId
@@ -20,9 +20,9 @@ _EXAMPLE = "llama-server -m /models/chat.gguf --port ${PORT}"
 
 def resolve_models(shape: Shape, problems: Problems) -> dict[ModelId, ModelSpec]:
     """Every model, in the order of the file. Those that cannot work are in `problems`."""
-    if not shape.models and not problems.touch(("models",)):
+    if not shape.models:
         example = f'models: {{chat: {{cmd: "{_EXAMPLE}"}}}}'
-        problems.add(("models",), f"no model is configured; write for example `{example}`")
+        problems.follow(("models",), f"no model is configured; write for example `{example}`")
     for name in shape.models:
         _check_name(name, ("models", name), problems)
     _check_aliases(shape.models, problems)
@@ -46,14 +46,14 @@ def _check_aliases(models: Mapping[str, ModelSection], problems: Problems) -> No
             path: Path = ("models", name, "aliases", at)
             owner = owners.setdefault(alias, name)
             if not alias:
-                problems.add(path, "is empty; write a name or remove the entry")
+                problems.follow(path, "is empty; write a name or remove the entry")
             elif alias in models and alias != name:
-                problems.add(
+                problems.follow(
                     path, f"{key_text(alias)} is the name of a model; choose another alias"
                 )
             elif owner != name:
                 text = f"{key_text(alias)} is an alias of model {key_text(owner)} already; keep one"
-                problems.add(path, text)
+                problems.follow(path, text)
             else:
                 _check_name(alias, path, problems)
 
@@ -70,6 +70,7 @@ class _Model:
         argv = self._argv()
         kind = Kind(section.kind) if section.kind else commands.guess_kind(argv)
         self._check_env()
+        said = section.concurrency_limit or commands.slots(argv, section.env, kind)
         timeout = section.health_check_timeout or shape.health_check_timeout
         grace = shape.unload_timeout if section.unload_timeout is None else section.unload_timeout
         return ModelSpec(
@@ -85,15 +86,15 @@ class _Model:
             ready_check=self._ready_check(kind),
             start_timeout=Seconds(timeout),
             stop_grace=Seconds(grace),
-            slots=section.concurrency_limit or commands.slots(argv, section.env, kind),
+            slots=said or commands.DEFAULT_SLOTS[kind],
+            slots_from_child=said is None,
             queue_max=section.queue_max,
             est_vram=mib_from_gb(section.est_vram_gb),
             use_model_name=section.use_model_name or None,
         )
 
     def _wrong(self, key: str, text: str) -> None:
-        if not self._problems.touch(("models", self._name, key)):
-            self._problems.add(("models", self._name, key), text)
+        self._problems.follow(("models", self._name, key), text)
 
     def _argv(self) -> tuple[str, ...]:
         cmd = self._section.cmd
@@ -110,19 +111,30 @@ class _Model:
         return argv
 
     def _upstream(self, argv: tuple[str, ...]) -> str:
-        proxy = self._section.proxy or _LOCAL
-        has_port = any(PORT in argument for argument in argv)
-        if PORT in proxy and argv and not has_port:
-            if self._section.proxy:
-                self._wrong("proxy", f"uses {PORT}, but cmd does not; write it in both or in none")
-            else:
-                text = f"holds no {PORT}; add --port {PORT}, or set proxy to where it listens"
-                self._wrong("cmd", text)
+        proxy = self._section.proxy
+        if not proxy:
+            return self._own_address(argv)
+        if PORT in proxy and argv and not commands.gets_port(argv, self._section.env):
+            self._wrong("proxy", f"uses {PORT}, but cmd does not; write it in both or in none")
         try:
             return parse_upstream(proxy)
         except ValueError as error:
             self._wrong("proxy", str(error))
             return _LOCAL
+
+    def _own_address(self, argv: tuple[str, ...]) -> str:
+        """Where the command listens when nobody said: the port of its own arguments, else the one it is given."""
+        port = commands.own_port(argv)
+        if (
+            port is not None
+            and re.fullmatch(r"[1-9][0-9]{0,4}", port)
+            and int(port) <= HIGHEST_PORT
+        ):
+            return f"http://127.0.0.1:{port}"
+        if argv and not commands.gets_port(argv, self._section.env):
+            text = f"holds no {PORT}; write it where the port belongs, or set proxy to where it listens"
+            self._wrong("cmd", text)
+        return _LOCAL
 
     def _ready_check(self, kind: Kind) -> str:
         check = self._section.check_endpoint
@@ -138,4 +150,4 @@ class _Model:
     def _check_env(self) -> None:
         for at, entry in enumerate(self._section.env):
             if entry.find("=") < 1:
-                self._problems.add(("models", self._name, "env", at), "must be KEY=value")
+                self._problems.follow(("models", self._name, "env", at), "must be KEY=value")

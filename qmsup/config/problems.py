@@ -60,6 +60,11 @@ class Problems:
         if len(self.found) >= MOST:
             raise TooManyProblemsError
 
+    def follow(self, path: Path, text: str) -> None:
+        """Note one that may only follow from another: where something is wrong already, it is left unsaid."""
+        if not self.touch(path):
+            self.add(path, text)
+
     def touch(self, path: Path) -> bool:
         """Whether something at this key, around it or below it is wrong already: what follows from it stays unsaid."""
         return path in self._around or any(path[:n] in self._wrong for n in range(1, len(path) + 1))
