@@ -67,9 +67,13 @@ def _guarded(run: Callable[[], object]) -> int:
     """The exit code of a run. An error becomes a line that says what to do; with -X dev also a traceback."""
     try:
         code = run()
-    except click.ClickException as e:
+    except click.exceptions.NoArgsIsHelpError as e:
         e.show()
         return e.exit_code
+    except click.ClickException as e:
+        where = e.ctx.command_path if isinstance(e, click.UsageError) and e.ctx else "qmsup"
+        click.echo(f"qmsup: {_one_line(e.format_message())} (see `{where} --help`)", err=True)
+        return Exit.USAGE
     except (click.Abort, KeyboardInterrupt):
         return Exit.INTERRUPTED
     except (QmsupError, OSError) as e:
@@ -89,6 +93,10 @@ def _guarded(run: Callable[[], object]) -> int:
         )
         return Exit.REFUSED
     return code if isinstance(code, int) else Exit.OK
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split()).removesuffix(".")
 
 
 if __name__ == "__main__":

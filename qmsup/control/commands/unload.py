@@ -12,9 +12,9 @@ from qmsup.wire import bodies, codec
 @options.as_json
 @options.timeout(600.0)
 def command(*, models: tuple[str, ...], drain: bool, as_json: bool, timeout: float) -> None:
-    """Stop models, all when none is named, and wait until they are gone.
+    """Stop models, all when none is named.
 
-    Without --drain, requests under way on them end with an error.
+    Waits until they are gone. Without --drain, requests under way on them end with an error.
     """
     answer = options.ask("unload", within=timeout, models=list(models), drain=drain)
     if as_json:

@@ -1,0 +1,254 @@
+"""Each verb against a scheduler that answers over the real socket: what it asks, prints and ends with."""
+
+import json
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from qmsup import places as where
+from qmsup.ids import ModelId
+from qmsup.wire.controlling import Trouble
+from tests.control.conftest import Run
+from tests.support.standin import StandInScheduler
+
+NAME = "a-model-with-a-name/that-is-much-longer-than-any-terminal-is-wide:Q4_K_M" * 3
+PS = {
+    "models": [
+        {
+            "name": "chat",
+            "state": "ready",
+            "pid": 4711,
+            "port": 5801,
+            "vram_mib": 5325,
+            "ram_mib": 812,
+            "ctx": 8192,
+            "inflight": 1,
+            "queued": 2,
+            "hold_s": 9.5,
+            "ttl_s": 425.0,
+            "age_s": 7620.0,
+            "error": None,
+        },
+        {"name": NAME, "state": "stopped", "pid": None, "error": "exit code 1: no such file"},
+    ],
+    "vram_budget_mib": 24576,
+}
+STATUS = {
+    "pid": 815,
+    "epoch": 3,
+    "version": "0.1.0",
+    "since": time.time() - 90_000,
+    "config": "/etc/qmsup.yaml",
+    "listeners": [{"name": "main", "worker": "main-42-9f", "pid": 42, "waiting": 1, "held": 2}],
+}
+
+
+def test_ps_is_a_table_in_which_no_name_is_cut(scheduler: StandInScheduler, qmsup: Run) -> None:
+    scheduler.says("ps", PS)
+
+    ended = qmsup("ps")
+
+    heading, chat, other, *notes = ended.out.splitlines()
+    assert ended.code == 0
+    assert heading.split() == [
+        "NAME",
+        "STATE",
+        "PID",
+        "PORT",
+        "VRAM",
+        "RAM",
+        "CTX",
+        "INFLIGHT",
+        "QUEUED",
+        "HOLD",
+        "TTL",
+        "AGE",
+    ]
+    assert chat.split() == [
+        "chat",
+        "ready",
+        "4711",
+        "5801",
+        "5.2G",
+        "812M",
+        "8192",
+        "1",
+        "2",
+        "9s",
+        "7m05s",
+        "2h07m",
+    ]
+    assert other.split() == [NAME, "stopped", *"----------"]
+    assert notes == ["", f"{NAME}: exit code 1: no such file", "VRAM budget 24.0G"]
+
+
+def test_ps_on_a_terminal_folds_long_names(
+    scheduler: StandInScheduler, qmsup: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scheduler.says("ps", PS)
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
+    monkeypatch.setenv("COLUMNS", "100")
+
+    ended = qmsup("ps")
+
+    lines = re.sub(r"\x1b\[[0-9;]*m", "", ended.out).splitlines()
+    table = lines[: lines.index("")]
+    assert max(map(len, table)) <= 100
+    assert "".join(line.split()[0] for line in table[2:]) == NAME
+
+
+def test_ps_for_programs_is_the_answer_itself(scheduler: StandInScheduler, qmsup: Run) -> None:
+    scheduler.says("ps", {**PS, "of a later version": True})
+
+    assert json.loads(qmsup("ps", "--json").out) == {**PS, "of a later version": True}
+
+
+def test_status_tells_the_scheduler_and_its_workers(
+    scheduler: StandInScheduler, qmsup: Run
+) -> None:
+    scheduler.says("status", STATUS)
+
+    ended = qmsup("status")
+
+    about, config, heading, worker = ended.out.splitlines()
+    assert ended.code == 0
+    assert about == "scheduler pid 815, epoch 3, version 0.1.0, up 1d01h"
+    assert config == "config /etc/qmsup.yaml"
+    assert heading.split() == ["LISTENER", "WORKER", "PID", "WAITING", "HELD"]
+    assert worker.split() == ["main", "main-42-9f", "42", "1", "2"]
+    assert json.loads(qmsup("status", "--json").out) == STATUS
+
+
+def test_load_waits_and_says_what_came_of_it(scheduler: StandInScheduler, qmsup: Run) -> None:
+    scheduler.says("load", {"model": "chat", "text": "chat is ready on port 5801"})
+
+    ended = qmsup("load", "chat")
+
+    assert (ended.code, ended.out) == (0, "chat is ready on port 5801\n")
+    assert scheduler.asked[0].args == {"model": "chat"}
+
+
+def test_unload_names_models_or_means_all(scheduler: StandInScheduler, qmsup: Run) -> None:
+    scheduler.says("unload", {"stopped": ["a", "b"], "text": ""})
+
+    assert qmsup("unload").out == "stopped: a, b\n"
+    assert qmsup("unload", "a", "b", "--drain").code == 0
+
+    assert [question.args for question in scheduler.asked] == [
+        {"models": [], "drain": False},
+        {"models": ["a", "b"], "drain": True},
+    ]
+
+
+def test_unload_of_nothing_says_so(scheduler: StandInScheduler, qmsup: Run) -> None:
+    scheduler.says("unload", {"stopped": [], "text": ""})
+
+    assert qmsup("unload").out == "nothing was running\n"
+
+
+@pytest.mark.parametrize("arguments", [("load", "chat"), ("unload", "chat")])
+def test_a_refusal_ends_with_1_and_its_words(
+    scheduler: StandInScheduler, qmsup: Run, arguments: tuple[str, ...]
+) -> None:
+    scheduler.says(arguments[0], Trouble(code="model_not_found", message="no model\n'chat'"))
+
+    ended = qmsup(*arguments)
+
+    assert (ended.code, ended.out, ended.err) == (1, "", "qmsup: no model 'chat'\n")
+
+
+@pytest.mark.parametrize("arguments", [("ps",), ("status",), ("load", "chat"), ("unload",)])
+def test_without_a_scheduler_it_ends_with_3_and_how_to_start_one(
+    qmsup: Run, arguments: tuple[str, ...]
+) -> None:
+    ended = qmsup(*arguments)
+
+    assert (ended.code, ended.out) == (3, "")
+    assert ended.err.count("\n") == 1
+    assert "start it with `qmsup serve -c FILE`" in ended.err
+
+
+def test_an_answer_that_does_not_come_in_time_ends_with_4(
+    scheduler: StandInScheduler, qmsup: Run
+) -> None:
+    scheduler.says("load", None)
+
+    ended = qmsup("load", "chat", "--timeout", "0.3")
+
+    assert ended.code == 4
+    assert ended.err.startswith("qmsup: no answer to 'load' within 0.3 s")
+    assert ended.err.count("\n") == 1
+
+
+def test_an_answer_of_another_shape_is_an_error_in_one_line(
+    scheduler: StandInScheduler, qmsup: Run
+) -> None:
+    scheduler.says("ps", {"models": 7})
+
+    ended = qmsup("ps")
+
+    assert ended.code == 1
+    assert ended.err.startswith("qmsup: the scheduler answered with another Ps")
+    assert ended.err.count("\n") == 1
+
+
+def write_log(model: str, text: str) -> Path:
+    path = where.log_file(ModelId(model))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+    return path
+
+
+def test_logs_shows_the_end_of_one(qmsup: Run) -> None:
+    write_log("org/chat", "one\ntwo\nthree\n")
+
+    assert qmsup("logs", "org/chat", "-n", "2").out == "two\nthree\n"
+
+
+def test_logs_of_all_have_headers(qmsup: Run) -> None:
+    write_log("org/chat", "one\n")
+    write_log("b", "two\n")
+
+    assert qmsup("logs").out == "==> b <==\ntwo\n\n==> org/chat <==\none\n"
+
+
+def test_logs_for_programs_are_objects(qmsup: Run) -> None:
+    write_log("chat", "one\ntwo\n")
+
+    lines = [json.loads(line) for line in qmsup("logs", "--json").out.splitlines()]
+
+    assert lines == [{"model": "chat", "line": "one"}, {"model": "chat", "line": "two"}]
+
+
+def test_logs_of_an_unknown_model_names_those_that_have_one(qmsup: Run) -> None:
+    assert "no model has one yet" in qmsup("logs", "chta").err
+    write_log("chat", "one\n")
+
+    ended = qmsup("logs", "chta")
+
+    assert ended.code == 2
+    assert ended.err.startswith("qmsup: no log of 'chta' at ")
+    assert "models with a log: chat (see" in ended.err
+    assert ended.err.count("\n") == 1
+
+
+def test_logs_follow_what_is_written_and_who_comes_later(places: Path) -> None:
+    log = write_log("chat", "old\n")
+    command = [sys.executable, "-m", "qmsup", "logs", "-f", "--json"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    try:
+        assert json.loads(process.stdout.readline())["line"] == "old"
+        with log.open("a") as file:
+            file.write("new\n")
+        assert json.loads(process.stdout.readline())["line"] == "new"
+        write_log("late", "first\n")
+        assert json.loads(process.stdout.readline()) == {"model": "late", "line": "first"}
+    finally:
+        process.terminate()
+        process.wait()
+        process.stdout.close()
