@@ -5,12 +5,12 @@ from typing import Any
 
 from qmsup.errors import Code, Refusal, RequestError
 from qmsup.ids import ListenerName
+from qmsup.listener.asking import Scheduler
 from qmsup.listener.auth import Keys
 from qmsup.listener.body import Environ
 from qmsup.listener.catalog import Catalog
 from qmsup.listener.cors import cors_headers
 from qmsup.listener.errors import error_body, error_headers, status_line
-from qmsup.listener.link import Link
 from qmsup.listener.orders import order_for
 from qmsup.listener.pages import Pages
 from qmsup.listener.relay.order import RelayOrder
@@ -30,7 +30,7 @@ class App:
 
     __slots__ = ("_catalog", "_keys", "_max_body", "_pages")
 
-    def __init__(self, spec: Spec, listener: ListenerName, link: Link) -> None:
+    def __init__(self, spec: Spec, listener: ListenerName, link: Scheduler) -> None:
         self._catalog = Catalog(spec, listener)
         self._keys = Keys(spec.listeners[listener].api_keys)
         self._max_body = spec.max_body
@@ -60,7 +60,7 @@ class App:
         return response(environ, start_response)  # type: ignore[arg-type]  # werkzeug passes just these two
 
 
-def create(spec: Spec, listener: ListenerName, link: Link) -> App:
+def create(spec: Spec, listener: ListenerName, link: Scheduler) -> App:
     """The app of one listener.
 
     Args:

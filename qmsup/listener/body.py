@@ -175,23 +175,24 @@ def _inflated(pieces: Iterator[bytes], *, is_deflate: bool) -> Iterator[bytes]:
             # "deflate" means zlib, but some clients send it bare; zlib's first byte says 8 in its low half.
             bare = is_deflate and (piece[0] & 0x0F != zlib.DEFLATED)
             engine = zlib.decompressobj(_RAW_DEFLATE if bare else _GZIP_OR_ZLIB)
-        if engine.eof:
+        is_over = engine.eof
+        yield from _steps(engine, piece)
+        if is_over or engine.unused_data:
             raise _bad("the compressed request body has bytes after its end")
-        todo, out = piece, bytes(_STEP)
-        while todo or len(out) == _STEP:  # a full step may have left output inside the engine
-            try:
-                out = engine.decompress(todo, _STEP)
-            except zlib.error as error:
-                raise _bad("the request body is not what its Content-Encoding says") from error
-            todo = engine.unconsumed_tail
-            if out:
-                yield out
-        if engine.unused_data:
-            raise _bad("the compressed request body has bytes after its end")
-    if engine is None:
-        return
-    if not engine.eof:
+    if engine is not None and not engine.eof:
         raise _bad("the compressed request body ends early")
+
+
+def _steps(engine: "zlib._Decompress", piece: bytes) -> Iterator[bytes]:
+    out = bytes(_STEP)
+    while not engine.eof and (piece or len(out) == _STEP):  # a full step may leave output inside
+        try:
+            out = engine.decompress(piece, _STEP)
+        except zlib.error as error:
+            raise _bad("the request body is not what its Content-Encoding says") from error
+        piece = engine.unconsumed_tail
+        if out:
+            yield out
 
 
 def _bad(message: str) -> RequestError:

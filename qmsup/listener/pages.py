@@ -11,12 +11,12 @@ from werkzeug.wrappers import Response
 from qmsup import __version__
 from qmsup.errors import Code, Refusal, RequestError, SchedulerUnavailableError
 from qmsup.ids import ModelId
+from qmsup.listener.asking import Scheduler
 from qmsup.listener.auth import Keys
 from qmsup.listener.body import Environ
 from qmsup.listener.catalog import Catalog
 from qmsup.listener.cors import preflight_headers
 from qmsup.listener.errors import error_body
-from qmsup.listener.link import Link
 from qmsup.listener.routes import RELAYED
 from qmsup.spec import ModelSpec
 from qmsup.units import Seconds
@@ -54,7 +54,7 @@ _RULES = (
 class Pages:
     """Answers ordinary requests of one listener."""
 
-    def __init__(self, catalog: Catalog, keys: Keys, link: Link) -> None:
+    def __init__(self, catalog: Catalog, keys: Keys, link: Scheduler) -> None:
         self._catalog = catalog
         self._keys = keys
         self._link = link

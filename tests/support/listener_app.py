@@ -21,8 +21,8 @@ LOCKED = ListenerName("locked")
 CHAT = "/v1/chat/completions"
 
 
-def _model(name: str, **more: Any) -> ModelSpec:
-    return ModelSpec(id=ModelId(name), argv=("llama-server",), **more)
+def _model(called: str, **more: Any) -> ModelSpec:
+    return ModelSpec(id=ModelId(called), argv=("llama-server",), **more)
 
 
 _MODELS = (
@@ -117,7 +117,7 @@ def environ_of(
 
 def call(app: App, environ: dict[str, Any]) -> RelayOrder | Answer:
     started: list[tuple[str, list[tuple[str, str]]]] = []
-    result = app(environ, lambda status, headers, exc_info=None: started.append((status, headers)))
+    result = app(environ, lambda status, headers: started.append((status, headers)))
     if isinstance(result, RelayOrder):
         assert started == []
         return result

@@ -1,0 +1,19 @@
+"""How the app asks the scheduler, as the app needs it."""
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from qmsup.units import Seconds
+
+
+class Scheduler(Protocol):
+    """Asks what a control client could ask. Called from any thread but the relay engine's."""
+
+    def ask(self, verb: str, args: Mapping[str, object], timeout: Seconds) -> object:
+        """The answer's body: what JSON can say.
+
+        Raises:
+            SchedulerUnavailableError: No answer in that time.
+            RequestError: The scheduler refused.
+        """
+        ...

@@ -1,0 +1,166 @@
+"""Bodies off the wire: bounds, encodings, files."""
+
+import gzip
+import io
+import json
+import os
+import zlib
+
+import pytest
+from typing_extensions import override
+
+from tests.support.listener_app import SPEC, content, ordered, parsed, refused
+
+SMALL = b'{"model":"chat","messages":[]}'
+LARGE = json.dumps({"model": "chat", "prompt": "ü" * 700_000}, ensure_ascii=False).encode()
+
+
+def _bare_deflate(data: bytes) -> bytes:
+    engine = zlib.compressobj(wbits=-15)
+    return engine.compress(data) + engine.flush()
+
+
+class _Broken(io.BytesIO):
+    @override
+    def read(self, size: int | None = -1, /) -> bytes:
+        raise TimeoutError
+
+
+def test_a_body_passes_unchanged() -> None:
+    odd = b' {"messages" : [ ],\n\t"model":"chat", "x":1.50, "x": 1e3}\r\n'
+
+    order = ordered(odd)
+
+    assert order.body == odd
+    assert parsed(order.head)[1]["content-length"] == str(len(odd))
+
+
+def test_a_large_body_waits_in_an_unnamed_file() -> None:
+    order = ordered(LARGE)
+
+    assert not isinstance(order.body, bytes)
+    assert os.fstat(order.body.fileno()).st_nlink == 0
+    assert content(order) == LARGE
+    assert parsed(order.head)[1]["content-length"] == str(len(LARGE))
+
+
+@pytest.mark.parametrize("body", [SMALL, LARGE], ids=["small", "large"])
+def test_a_chunked_body_gets_a_length(body: bytes) -> None:
+    order = ordered(io.BytesIO(body))
+
+    line_headers = parsed(order.head)[1]
+    assert content(order) == body
+    assert line_headers["content-length"] == str(len(body))
+    assert "transfer-encoding" not in line_headers
+
+
+def test_a_large_body_is_searched_for_its_model_and_rewritten() -> None:
+    large = LARGE.replace(b'"model": "chat"', b'"model": "renamed"')
+
+    order = ordered(large)
+
+    sent = content(order)
+    assert json.loads(sent)["model"] == 'in "side"'
+    assert sent == large.replace(b'"renamed"', rb'"in \"side\""')
+    assert parsed(order.head)[1]["content-length"] == str(len(sent))
+
+
+@pytest.mark.parametrize("body", [SMALL, LARGE], ids=["small", "large"])
+@pytest.mark.parametrize("chunked", [False, True])
+@pytest.mark.parametrize(
+    ("coding", "encode"),
+    [
+        ("gzip", gzip.compress),
+        ("x-gzip", gzip.compress),
+        ("GZIP ", gzip.compress),
+        ("deflate", zlib.compress),
+        ("deflate", _bare_deflate),
+        ("identity", bytes),
+    ],
+)
+def test_encoded_bodies_are_decoded(body: bytes, chunked: bool, coding: str, encode) -> None:  # type: ignore[no-untyped-def]  # a table's column
+    encoded = encode(body)
+
+    order = ordered(
+        io.BytesIO(encoded) if chunked else encoded, headers={"Content-Encoding": coding}
+    )
+
+    assert content(order) == body
+    headers = parsed(order.head)[1]
+    assert "content-encoding" not in headers
+    assert headers["content-length"] == str(len(body))
+
+
+@pytest.mark.parametrize("coding", ["zstd", "br", "gzip, gzip", "nonsense\xff"])
+def test_other_encodings_are_refused_and_told_what_would_do(coding: str) -> None:
+    answer = refused(SMALL, headers={"Content-Encoding": coding})
+
+    assert (answer.status, answer.code) == (415, "unsupported_encoding")
+    assert "gzip or deflate" in answer.error["message"]
+
+
+@pytest.mark.parametrize(
+    "encoded",
+    [
+        b"no gzip at all",
+        gzip.compress(SMALL)[:-9],
+        gzip.compress(SMALL)[:5],
+        gzip.compress(SMALL) + b"more",
+        gzip.compress(LARGE) + b"x",
+        gzip.compress(os.urandom(256 * 1024 - 30), 0) + b"x" * 1000,
+        b"\x1f",
+    ],
+)
+def test_broken_encodings_are_refused(encoded: bytes) -> None:
+    answer = refused(encoded, headers={"Content-Encoding": "gzip"})
+
+    assert (answer.status, answer.code) == (400, "bad_request")
+
+
+def test_a_bomb_goes_off_outside() -> None:
+    bomb = gzip.compress(b" " * (64 * 1024 * 1024))
+
+    answer = refused(bomb, headers={"Content-Encoding": "gzip"})
+
+    assert (answer.status, answer.code) == (413, "body_too_large")
+
+
+def test_a_body_at_the_limit_passes_and_one_beyond_it_does_not() -> None:
+    exact = SMALL + b" " * (SPEC.max_body - len(SMALL))
+
+    assert content(ordered(exact)) == exact
+    for beyond in (exact + b" ", io.BytesIO(exact + b" ")):
+        answer = refused(beyond)
+        assert (answer.status, answer.code) == (413, "body_too_large")
+        assert "4 MiB" in answer.error["message"]
+
+
+def test_a_body_too_large_by_its_own_words_is_not_read() -> None:
+    source = _Broken()
+
+    answer = refused(b"", headers={"Content-Length": str(10**12)})
+
+    assert answer.status == 413
+    assert source.tell() == 0
+
+
+@pytest.mark.parametrize("length", ["-1", "+5", "1_0", "0x10", "٣", "9" * 40, "five"])
+def test_a_length_that_is_no_number_is_refused(length: str) -> None:
+    answer = refused(SMALL, headers={"Content-Length": length})
+
+    assert (answer.status, answer.code) == (400, "bad_request")
+
+
+@pytest.mark.parametrize("sent", [SMALL[:10], b"", LARGE[:2_000_000]])
+def test_a_client_that_stops_in_the_middle_gets_no_order(sent: bytes) -> None:
+    answer = refused(sent, headers={"Content-Length": str(3_000_000)})
+
+    assert answer.status == 400
+    assert f"after {len(sent)} of 3000000 bytes" in answer.error["message"]
+
+
+@pytest.mark.parametrize("headers", [{}, {"Content-Length": "5"}])
+def test_a_connection_that_breaks_in_the_middle_gives_no_order(headers: dict[str, str]) -> None:
+    answer = refused(_Broken(), headers=headers)
+
+    assert (answer.status, answer.code) == (400, "bad_request")
