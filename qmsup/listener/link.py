@@ -1,19 +1,394 @@
-"""The app's road to the scheduler, as the app needs it."""
+"""A worker's one connection to the scheduler: asks for models, keeps the leases, carries control questions.
 
+One DEALER socket, made after the fork and used by the worker's loop alone. The loop polls `fileno` and
+`nudge_fileno`, calls `read` when either is ready, `flush` at the end of each turn and `tick` about once a second.
+`ask` alone is for other threads.
+
+Delivery is at most once and the scheduler may be replaced at any time, so: an ask is repeated with the same id until
+it is answered, a new scheduler is greeted with everything that waits and is held, and a grant that nobody waits for
+is declined.
+"""
+
+import os
+import secrets
+import threading
+import time
+from collections import deque
 from collections.abc import Mapping
-from typing import Protocol
+from dataclasses import dataclass, field
+from typing import Protocol, assert_never
 
-from qmsup.units import Seconds
+from qmsup.errors import Code, PeerError, Refusal, RequestError, SchedulerUnavailableError
+from qmsup.ids import AskId, Epoch, ListenerName, RequestId, WorkerId
+from qmsup.log import Log
+from qmsup.transport.dealer import DealerSocket
+from qmsup.units import Seconds, ms_from_seconds
+from qmsup.wire import codec, controlling, listening
+from qmsup.wire.controlling import Question, Reply
+from qmsup.wire.listening import Accepted, Ask, Beat, Declined, Done, Granted, Hello, Leave
+
+_FIRST_REPEAT = Seconds(1.0)
+_SLOWEST_REPEAT = Seconds(10.0)
+"""Repeats queue up while there is no scheduler; doubling keeps them few. A waiter that was heard is asked for
+again this often as well: it finds a grant that got lost."""
+_QUESTION_REPEAT = Seconds(2.0)
+_MAX_DEFERRAL = Seconds(0.001)
+_MAX_NAME = 80
+_RETRY_AFTER = Seconds(2.0)
+
+_log = Log("link")
 
 
-class Link(Protocol):
-    """Asks the scheduler what a control client could ask. Safe to use from any thread."""
+class Asker(Protocol):
+    """One request as the link sees it: told what the scheduler says about it, in the loop's thread."""
+
+    def on_place(self, place: int) -> None:
+        """It waits; 1 = next."""
+        ...
+
+    def on_loading(self) -> None:
+        """Its model is loading for it."""
+        ...
+
+    def on_granted(self, grant: Granted) -> None:
+        """Its lease is live until `Link.done`."""
+        ...
+
+    def on_refused(self, refusal: Refusal) -> None:
+        """It gets no grant; the link has forgotten it."""
+        ...
+
+    def on_cut(self, refusal: Refusal) -> None:
+        """Its lease is void: end the relay, and say `Link.done` as ever."""
+        ...
+
+
+@dataclass(slots=True)
+class _Open:
+    ask: Ask
+    asker: Asker
+    since: float
+    repeat_at: float
+    pause: float = _FIRST_REPEAT
+    is_answered: bool = False
+
+
+@dataclass(slots=True)
+class _Lease:
+    holding: listening.Holding
+    asker: Asker
+
+
+@dataclass(slots=True)
+class _Pending:
+    """A control question of another thread."""
+
+    frame: bytes
+    repeat_at: float
+    answered: threading.Event = field(default_factory=threading.Event)
+    reply: Reply | None = None
+
+
+class Link:
+    """See the module."""
+
+    def __init__(self, listener: ListenerName, *, endpoint: str, grace: Seconds) -> None:
+        """Connect, whether or not there is a scheduler, and greet it.
+
+        Args:
+            listener: whose worker this is.
+            endpoint: the scheduler's address.
+            grace: how long a new request waits for an absent scheduler.
+        """
+        name = listener[:_MAX_NAME]
+        self.worker = WorkerId(f"{name}-{os.getpid()}-{secrets.token_hex(4)}")
+        self._listener = listener
+        self._grace = grace
+        self._thread = threading.get_ident()
+        self._dealer = DealerSocket(endpoint, self.worker.encode())
+        self._nudge = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
+        self._open: dict[RequestId, _Open] = {}
+        self._leases: dict[RequestId, _Lease] = {}
+        self._questions: dict[AskId, _Pending] = {}
+        self._fresh: deque[_Pending] = deque()
+        self._outbox: list[bytes] = []
+        self._urgent = False
+        self._deferred_at = 0.0
+        self._epoch: Epoch | None = None
+        self._complaint = ""
+        self._greet()
+
+    # ---- for the loop
+
+    @property
+    def waiting(self) -> int:
+        """Requests without a grant."""
+        return len(self._open)
+
+    @property
+    def held(self) -> int:
+        """Live leases."""
+        return len(self._leases)
+
+    def fileno(self) -> int:
+        """The socket's descriptor; edge-triggered."""
+        return self._dealer.fileno()
+
+    def nudge_fileno(self) -> int:
+        """Readable when another thread asked something."""
+        return self._nudge
+
+    def read(self) -> None:
+        """Deal with everything the scheduler has sent."""
+        for frame in self._dealer.receive():
+            try:
+                self._take(frame)
+            except PeerError as error:
+                _log.warning("link.unreadable", because=str(error))
+            except Exception:  # noqa: BLE001 - one request's misfortune must not end all the others
+                _log.exception("link.broken")
+
+    def take_questions(self) -> None:
+        """Send what other threads asked."""
+        os.eventfd_read(self._nudge)
+        while self._fresh:
+            self._send(self._fresh.popleft().frame)
+
+    def flush(self, now: float) -> bool:
+        """Send what the turn has gathered, as one multipart.
+
+        Returns:
+            True when something is kept back for up to a millisecond, to travel with what comes next.
+        """
+        while self._outbox:
+            if not self._urgent:
+                if not self._deferred_at:
+                    self._deferred_at = now + _MAX_DEFERRAL
+                if now < self._deferred_at:
+                    return True
+            frames, self._outbox = self._outbox, []
+            self._urgent = False
+            self._deferred_at = 0.0
+            self._dealer.send(frames)
+            self.read()  # sending may swallow the descriptor's one notice
+        return False
+
+    def tick(self, now: float) -> None:
+        """Beat; repeat what is unanswered; give up what has waited for an absent scheduler too long."""
+        self._send(codec.encode(Beat(waiting=len(self._open), held=len(self._leases))))
+        late: list[_Open] = []
+        for entry in self._open.values():
+            if not entry.is_answered and now - entry.since >= self._grace:
+                late.append(entry)
+            elif now >= entry.repeat_at:
+                entry.pause = min(entry.pause * 2, _SLOWEST_REPEAT)
+                entry.repeat_at = now + entry.pause
+                self._send(codec.encode(entry.ask))
+        for entry in late:
+            self.leave(entry.ask.request)
+            entry.asker.on_refused(self._absent())
+        for pending in tuple(self._questions.values()):
+            if now >= pending.repeat_at:
+                pending.repeat_at = now + _QUESTION_REPEAT
+                self._send(pending.frame)
+
+    def request(self, ask: Ask, asker: Asker, now: float) -> None:
+        """Ask for a model; `asker` hears what becomes of it."""
+        self._open[ask.request] = _Open(ask, asker, now, now + _FIRST_REPEAT)
+        self._send(codec.encode(ask))
+
+    def leave(self, request: RequestId) -> None:
+        """A waiting request is no more. A grant that crosses this is declined."""
+        if self._open.pop(request, None) is not None:
+            self._send(codec.encode(Leave(request=request)))
+
+    def done(self, request: RequestId, outcome: str, *, served: bool) -> None:
+        """The work under a lease ended."""
+        if self._leases.pop(request, None) is not None:
+            self._send(codec.encode(Done(request=request, outcome=outcome, served=served)))
+
+    def close(self) -> None:
+        """Send what is left, and close; threads that ask find no scheduler."""
+        self._dealer.send(self._outbox)
+        self._outbox = []
+        self._dealer.close()
+        for pending in tuple(self._questions.values()):
+            pending.answered.set()
+        os.close(self._nudge)
+
+    # ---- for other threads
 
     def ask(self, verb: str, args: Mapping[str, object], timeout: Seconds) -> object:
-        """The answer's body: what JSON can say.
+        """Ask a control question and wait for the answer's body.
+
+        Not for the loop's own thread, which would wait for itself.
 
         Raises:
-            SchedulerUnavailableError: No answer in that time.
-            RequestError: The scheduler refused.
+            SchedulerUnavailableError: no answer within `timeout`.
+            RequestError: the scheduler refused.
         """
-        ...
+        assert threading.get_ident() != self._thread, "the loop cannot wait for itself"
+        ask = AskId(secrets.token_hex(8))
+        frame = codec.encode_question(
+            Question(v=controlling.VERSION, id=ask, verb=verb, args=dict(args))
+        )
+        pending = _Pending(frame, time.monotonic() + _QUESTION_REPEAT)
+        self._questions[ask] = pending
+        self._fresh.append(pending)
+        try:
+            os.eventfd_write(self._nudge, 1)
+            pending.answered.wait(timeout)
+        except OSError as error:
+            raise SchedulerUnavailableError("this worker is ending") from error
+        finally:
+            self._questions.pop(ask, None)
+        reply = pending.reply
+        if reply is None:
+            raise SchedulerUnavailableError(
+                f"the scheduler did not answer `{verb}` within {timeout:g} s: is `qmsup serve` running?"
+            )
+        if reply.error is not None:
+            raise RequestError(Refusal(code=_code(reply.error.code), message=reply.error.message))
+        return reply.body
+
+    # ---- inside
+
+    def _send(self, frame: bytes) -> None:
+        self._outbox.append(frame)
+        self._urgent = True
+
+    def _greet(self) -> None:
+        now = time.monotonic()
+        self._send(
+            codec.encode(
+                Hello(
+                    version=listening.VERSION,
+                    worker=self.worker,
+                    listener=self._listener,
+                    pid=os.getpid(),
+                    leases=tuple(lease.holding for lease in self._leases.values()),
+                    waiting=tuple(_waiting(entry, now) for entry in self._open.values()),
+                )
+            )
+        )
+
+    def _take(self, frame: bytes) -> None:
+        if codec.is_control(frame):
+            self._take_reply(codec.decode_reply(frame))
+            return
+        message = codec.decode_from_scheduler(frame)
+        match message:
+            case Granted():
+                self._take_grant(message)
+            case listening.Moved(places=places):
+                self._take_places(places)
+            case listening.Loading(request=request):
+                if (entry := self._heard(request)) is not None:
+                    entry.asker.on_loading()
+            case listening.Refused() | listening.CutOff():
+                self._take_refusal(message)
+            case listening.Welcome(epoch=epoch):
+                self._take_epoch(epoch)
+            case listening.Unwelcome(reason=reason, greet=greet):
+                self._take_unwelcome(reason, greet=greet)
+            case _:
+                assert_never(message)
+
+    def _take_grant(self, grant: Granted) -> None:
+        request = grant.request
+        entry = self._open.pop(request, None)
+        if entry is None:
+            if request in self._leases:  # repeated, since an ask and its grant crossed
+                self._send(codec.encode(Accepted(request=request)))
+            else:
+                self._send(codec.encode(Declined(request=request)))
+            return
+        self._leases[request] = _Lease(
+            listening.Holding(request=request, model=grant.model, incarnation=grant.incarnation),
+            entry.asker,
+        )
+        # May ride with what comes next: the scheduler waits for seconds, not for milliseconds.
+        self._outbox.append(codec.encode(Accepted(request=request)))
+        if grant.epoch != self._epoch:
+            self._take_epoch(grant.epoch)
+        entry.asker.on_granted(grant)
+
+    def _take_places(self, places: tuple[tuple[RequestId, int], ...]) -> None:
+        for request, place in places:
+            if (entry := self._heard(request)) is not None:
+                entry.asker.on_place(place)
+
+    def _take_refusal(self, message: listening.Refused | listening.CutOff) -> None:
+        if isinstance(message, listening.CutOff):
+            if (lease := self._leases.get(message.request)) is not None:
+                lease.asker.on_cut(_refusal(message))
+        elif (entry := self._open.pop(message.request, None)) is not None:
+            entry.asker.on_refused(_refusal(message))
+
+    def _take_reply(self, reply: Reply) -> None:
+        pending = self._questions.get(AskId(reply.id))
+        if pending is not None:
+            pending.reply = reply
+            pending.answered.set()
+
+    def _take_epoch(self, epoch: Epoch) -> None:
+        known, self._epoch = self._epoch, epoch
+        self._complaint = ""
+        if known is not None and known != epoch:
+            # The greeting this answers may have been written before the old scheduler ended.
+            _log.info("link.new_scheduler", epoch=epoch, waiting=self.waiting, held=self.held)
+            self._greet()
+
+    def _take_unwelcome(self, reason: str, *, greet: bool) -> None:
+        if greet:
+            self._greet()
+        elif reason != self._complaint:
+            self._complaint = reason
+            _log.error("link.unwelcome", because=reason)
+
+    def _heard(self, request: RequestId) -> _Open | None:
+        entry = self._open.get(request)
+        if entry is not None and not entry.is_answered:
+            entry.is_answered = True
+            entry.pause = _SLOWEST_REPEAT
+            entry.repeat_at = time.monotonic() + _SLOWEST_REPEAT
+        return entry
+
+    def _absent(self) -> Refusal:
+        because = self._complaint or "is `qmsup serve` running?"
+        return Refusal(
+            code=Code.SCHEDULER_UNAVAILABLE,
+            message=f"the scheduler did not answer within {self._grace:g} s: {because}",
+            retry_after=_RETRY_AFTER,
+        )
+
+
+def _waiting(entry: _Open, now: float) -> listening.Waiting:
+    ask = entry.ask
+    return listening.Waiting(
+        request=ask.request,
+        model=ask.model,
+        streaming=ask.streaming,
+        hold_ms=ask.hold_ms,
+        patience_ms=ask.patience_ms,
+        timeout_ms=ask.timeout_ms,
+        conversation=ask.conversation,
+        waited_ms=ms_from_seconds(Seconds(now - entry.since)),
+    )
+
+
+def _refusal(message: listening.Refused | listening.CutOff) -> Refusal:
+    retry = message.retry_after_s if isinstance(message, listening.Refused) else None
+    return Refusal(
+        code=_code(message.code),
+        message=message.message,
+        retry_after=None if retry is None else Seconds(retry),
+    )
+
+
+def _code(text: str) -> Code:
+    """A code of a newer scheduler that this worker does not know is a refusal all the same."""
+    try:
+        return Code(text)
+    except ValueError:
+        return Code.MODEL_UNAVAILABLE

@@ -1,0 +1,179 @@
+"""How an upstream's body reaches the client: as it came, or in a framing of our own.
+
+Each way is fed what arrived and gives what to send on. `is_complete` is true once the answer has come whole.
+`break_off` gives what tells the client that there will be no more, before its connection is closed.
+"""
+
+import json
+from typing import Protocol
+
+from qmsup.errors import Code, Refusal
+from qmsup.listener.errors import sse_error
+from qmsup.listener.relay.framing import Chunked, Counted, Framing, NoBody
+
+LAST_CHUNK = b"0\r\n\r\n"
+_MAX_COLLECTED = 64 * 1024
+_SHOWN = 300
+
+
+class Delivery(Protocol):
+    """One body on its way to one client."""
+
+    is_complete: bool
+
+    def feed(self, data: bytes) -> bytes:
+        """What to send for what arrived."""
+        ...
+
+    def close(self) -> bytes | None:
+        """The upstream closed its connection: what ends the answer, or None if that was too early."""
+        ...
+
+    def break_off(self, refusal: Refusal) -> bytes:
+        """What to send when the rest never comes; the connection is closed after it, visibly unfinished."""
+        ...
+
+
+def chunk(data: bytes) -> bytes:
+    """One chunk of a chunked body."""
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+class Passing:
+    """Bytes as they came, framing and all."""
+
+    __slots__ = ("_feed", "_framing", "_is_event_stream", "is_complete")
+
+    def __init__(self, framing: Framing, *, is_event_stream: bool) -> None:
+        self._framing = framing
+        self._feed = framing.feed
+        self._is_event_stream = is_event_stream
+        self.is_complete = framing.ended
+
+    def feed(self, data: bytes) -> bytes:
+        """What to send for what arrived."""
+        taken = self._feed(data)
+        self.is_complete = self._framing.ended
+        return data if taken == len(data) else data[:taken]
+
+    def close(self) -> bytes | None:
+        """Only an answer without length may end so."""
+        self.is_complete = not self._framing.is_delimited
+        return b"" if self.is_complete else None
+
+    def break_off(self, refusal: Refusal) -> bytes:
+        """An error event where one can be put in; nothing else could be told apart from the answer."""
+        if not self._is_event_stream or type(self._framing) in (Counted, NoBody):
+            return b""
+        event = _parting(refusal)
+        if type(self._framing) is not Chunked:
+            return event
+        if self._framing.is_between:
+            return chunk(event)
+        # Inside a chunk its own payload can go on, as far as its announced size reaches.
+        return event if self._framing.missing else b""
+
+
+class Rewrapped:
+    """The payload in chunks of ours, or bare for a client that knows no chunks."""
+
+    __slots__ = ("_chunked", "_framing", "_is_event_stream", "is_complete")
+
+    def __init__(self, framing: Framing, *, is_event_stream: bool, chunked: bool) -> None:
+        self._framing = framing
+        self._chunked = chunked
+        self._is_event_stream = is_event_stream
+        self.is_complete = framing.ended
+
+    def feed(self, data: bytes) -> bytes:
+        """What to send for what arrived."""
+        payload = self._framing.unwrap(data)
+        self.is_complete = self._framing.ended
+        if not payload:
+            return self.ending()
+        if not self._chunked:
+            return payload
+        return chunk(payload) + self.ending()
+
+    def ending(self) -> bytes:
+        """What ends the body, if it has ended."""
+        return LAST_CHUNK if self.is_complete and self._chunked else b""
+
+    def close(self) -> bytes | None:
+        """Only an answer without length may end so."""
+        if self._framing.is_delimited:
+            return None
+        self.is_complete = True
+        return self.ending()
+
+    def break_off(self, refusal: Refusal) -> bytes:
+        """An error event, if this is an event stream."""
+        if not self._is_event_stream:
+            return b""
+        event = _parting(refusal)
+        return chunk(event) if self._chunked else event
+
+
+class Enclosed:
+    """An answer that is no event stream, for a client whose event stream has begun: one event, at its end."""
+
+    __slots__ = ("_chunked", "_collected", "_framing", "_is_error", "_status", "is_complete")
+
+    def __init__(self, framing: Framing, *, status: int, is_error: bool, chunked: bool) -> None:
+        self._framing = framing
+        self._status = status
+        self._is_error = is_error
+        self._chunked = chunked
+        self._collected = b""
+        self.is_complete = framing.ended
+
+    def feed(self, data: bytes) -> bytes:
+        """Nothing, until the answer is whole."""
+        self._collected += self._framing.unwrap(data)
+        if len(self._collected) > _MAX_COLLECTED:
+            self._collected = self._collected[:_MAX_COLLECTED]
+        self.is_complete = self._framing.ended
+        return self.ending()
+
+    def ending(self) -> bytes:
+        """The one event and what ends the body, if the answer is whole."""
+        if not self.is_complete:
+            return b""
+        event = self._event()
+        return chunk(event) + LAST_CHUNK if self._chunked else event
+
+    def close(self) -> bytes | None:
+        """Only an answer without length may end so."""
+        if self._framing.is_delimited:
+            return None
+        self.is_complete = True
+        return self.ending()
+
+    def break_off(self, refusal: Refusal) -> bytes:
+        """The error instead of what was collected."""
+        event = sse_error(refusal)
+        return chunk(event) if self._chunked else event
+
+    def _event(self) -> bytes:
+        if self._is_error and not self._has_error():
+            shown = self._collected[:_SHOWN].decode("utf-8", "replace")
+            return sse_error(
+                Refusal(
+                    code=Code.UPSTREAM_FAILED,
+                    message=f"the model's server answered {self._status}: {shown}",
+                )
+            )
+        lines = self._collected.splitlines() or [b""]
+        return b"".join(b"data: " + line + b"\n" for line in lines) + b"\n"
+
+    def _has_error(self) -> bool:
+        try:
+            said = json.loads(self._collected)
+        except ValueError:
+            return False
+        return isinstance(said, dict) and "error" in said
+
+
+def _parting(refusal: Refusal) -> bytes:
+    """An error event, kept apart from an event that may have been cut in the middle."""
+    return b"\n\n" + sse_error(refusal)

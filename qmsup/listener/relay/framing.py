@@ -1,0 +1,267 @@
+"""HTTP/1.1 answers as bytes: where a head ends, what it says about its body, where that body ends.
+
+Nothing here reads a socket. A framing is fed what arrived and says how much of it is the body (`feed`), or takes
+the payload out of it (`unwrap`); any split of the same bytes gives the same result.
+"""
+
+from dataclasses import dataclass
+
+from qmsup.errors import QmsupError
+
+MAX_HEAD = 64 * 1024
+"""A larger head is no answer of a model server."""
+_MAX_CHUNK_LINE = 4096
+_MAX_CHUNK_DIGITS = 15
+_HEX = b"0123456789abcdefABCDEF"
+_NO_CONTENT = 204
+_NOT_MODIFIED = 304
+_FINAL = 200
+
+
+class FramingError(QmsupError):
+    """What an upstream sent is not an HTTP/1.1 answer. Its connection is of no use any more."""
+
+
+class NoBody:
+    """HEAD, 204, 304: the answer ends with its head."""
+
+    __slots__ = ()
+    ended = True
+    is_delimited = True
+
+    def feed(self, data: bytes) -> int:  # noqa: ARG002 - one of the framings
+        """How many bytes of `data` belong to the body: none."""
+        return 0
+
+    def unwrap(self, data: bytes) -> bytes:  # noqa: ARG002 - one of the framings
+        """The payload in `data`: none."""
+        return b""
+
+
+class Counted:
+    """`Content-Length`."""
+
+    __slots__ = ("ended", "left")
+    is_delimited = True
+
+    def __init__(self, length: int) -> None:
+        self.left = length
+        self.ended = length == 0
+
+    def feed(self, data: bytes) -> int:
+        """How many bytes of `data` belong to the body."""
+        taken = min(self.left, len(data))
+        self.left -= taken
+        self.ended = self.left == 0
+        return taken
+
+    def unwrap(self, data: bytes) -> bytes:
+        """The payload in `data`."""
+        return data[: self.feed(data)]
+
+
+class UntilClose:
+    """Neither a length nor chunks: the end of the connection is the end of the body."""
+
+    __slots__ = ()
+    ended = False
+    is_delimited = False
+
+    def feed(self, data: bytes) -> int:
+        """How many bytes of `data` belong to the body: all."""
+        return len(data)
+
+    def unwrap(self, data: bytes) -> bytes:
+        """The payload in `data`: all."""
+        return data
+
+
+class Chunked:
+    """`Transfer-Encoding: chunked`, trailers included.
+
+    Attributes:
+        missing: bytes of the current chunk's payload that have not come yet.
+        is_between: the next byte starts a chunk line, so a chunk of our own could be put in here.
+    """
+
+    __slots__ = ("_crlf", "_line", "_trailing", "ended", "missing")
+    is_delimited = True
+
+    def __init__(self) -> None:
+        self.ended = False
+        self.missing = 0
+        self._crlf = 0
+        self._line = b""
+        self._trailing = False
+
+    @property
+    def is_between(self) -> bool:
+        """Whether a whole number of chunks has come so far, and no part of another."""
+        return not (self.ended or self.missing or self._crlf or self._line or self._trailing)
+
+    def feed(self, data: bytes) -> int:
+        """How many bytes of `data` belong to the body, its framing included."""
+        return self._walk(data, None)
+
+    def unwrap(self, data: bytes) -> bytes:
+        """The payload in `data`."""
+        pieces: list[bytes] = []
+        self._walk(data, pieces)
+        return pieces[0] if len(pieces) == 1 else b"".join(pieces)
+
+    def _walk(self, data: bytes, pieces: list[bytes] | None) -> int:
+        at = 0
+        end = len(data)
+        while at < end and not self.ended:
+            if self.missing:
+                stop = min(end, at + self.missing)
+                if pieces is not None:
+                    pieces.append(data[at:stop])
+                self.missing -= stop - at
+                at = stop
+            elif self._crlf == 2 and data.startswith(b"\r\n", at):  # noqa: PLR2004 - both at once, as a rule
+                self._crlf = 0
+                at += 2
+            elif self._crlf:
+                if data[at] != b"\r\n"[2 - self._crlf]:
+                    raise FramingError("a chunk is longer than its size says")
+                self._crlf -= 1
+                at += 1
+            else:
+                at = self._read_line(data, at)
+        return at
+
+    def _read_line(self, data: bytes, at: int) -> int:
+        stop = data.find(b"\n", at)
+        line = self._line + (data[at:] if stop < 0 else data[at:stop])
+        if len(line) > _MAX_CHUNK_LINE:
+            raise FramingError("a chunk's size line does not end")
+        if stop < 0:
+            self._line = line
+            return len(data)
+        self._line = b""
+        if not line.endswith(b"\r"):
+            raise FramingError("a line of the chunked body does not end in CRLF")
+        line = line[:-1]
+        if self._trailing:
+            self.ended = not line
+        else:
+            self.missing = _chunk_size(line)
+            if self.missing:
+                self._crlf = 2
+            else:
+                self._trailing = True
+        return stop + 1
+
+
+Framing = NoBody | Counted | UntilClose | Chunked
+
+
+@dataclass(slots=True, frozen=True)
+class Head:
+    """The head of a final answer.
+
+    Attributes:
+        reason: what followed the status code, possibly nothing.
+        fields: each header line as it came, without line end, and its name in lower case; in order.
+        length: the rest of the buffer starts here.
+    """
+
+    status: int
+    reason: bytes
+    fields: tuple[tuple[bytes, bytes], ...]
+    framing: Framing
+    is_event_stream: bool
+    length: int
+
+
+def read_head(buffer: bytes, *, method: str) -> Head | int:
+    """The first final head in what has come so far.
+
+    Args:
+        buffer: everything since the connection was made, or since the place an earlier call named.
+        method: of the request; an answer to HEAD has no body.
+
+    Returns:
+        The head, or how many bytes of `buffer` were interim answers (1xx) and may be dropped.
+
+    Raises:
+        FramingError: this is no HTTP/1 answer, or one that contradicts itself.
+    """
+    start = 0
+    while True:
+        stop = buffer.find(b"\r\n\r\n", start)
+        if stop < 0:
+            if len(buffer) - start > MAX_HEAD:
+                raise FramingError(f"the head of the answer is longer than {MAX_HEAD} bytes")
+            if not b"HTTP/1.".startswith(buffer[start : start + 7]):
+                raise FramingError("the answer is not HTTP/1")
+            return start
+        status, reason = _status_line(buffer[start : buffer.find(b"\r\n", start)])
+        if status >= _FINAL:
+            lines = buffer[start:stop].split(b"\r\n")[1:]
+            return _final(status, reason, lines, method=method, length=stop + 4)
+        if status == 101:  # noqa: PLR2004 - Switching Protocols
+            raise FramingError("the answer switches protocols, which was not asked for")
+        start = stop + 4
+
+
+def _status_line(line: bytes) -> tuple[int, bytes]:
+    version, _, rest = line.partition(b" ")
+    code, _, reason = rest.partition(b" ")
+    if not version.startswith(b"HTTP/1.") or len(code) != 3 or not code.isdigit():  # noqa: PLR2004
+        raise FramingError("the answer does not start with an HTTP/1 status line")
+    return int(code), reason
+
+
+def _final(status: int, reason: bytes, lines: list[bytes], *, method: str, length: int) -> Head:
+    fields: list[tuple[bytes, bytes]] = []
+    counted: bytes | None = None
+    coding: bytes | None = None
+    is_event_stream = False
+    for line in lines:
+        name, colon, value = line.partition(b":")
+        name = name.lower()
+        if not colon or not name or name != name.strip():
+            raise FramingError("a header line of the answer is malformed")
+        fields.append((name, line))
+        if name == b"content-length":
+            counted = _agreed(counted, value)
+        elif name == b"transfer-encoding":
+            coding = value if coding is None else coding + b"," + value
+        elif name == b"content-type":
+            is_event_stream = value.strip().lower().startswith(b"text/event-stream")
+    return Head(
+        status,
+        reason,
+        tuple(fields),
+        _framing(status, counted, coding, method),
+        is_event_stream,
+        length,
+    )
+
+
+def _agreed(known: bytes | None, value: bytes) -> bytes:
+    value = value.strip()
+    if not value.isdigit() or known not in (None, value):
+        raise FramingError("the answer has no usable Content-Length")
+    return value
+
+
+def _framing(status: int, counted: bytes | None, coding: bytes | None, method: str) -> Framing:
+    if method == "HEAD" or status in (_NO_CONTENT, _NOT_MODIFIED):
+        return NoBody()
+    if coding is not None:
+        if coding.rpartition(b",")[2].strip().lower() == b"chunked":
+            return Chunked()
+        return UntilClose()
+    if counted is not None:
+        return Counted(int(counted))
+    return UntilClose()
+
+
+def _chunk_size(line: bytes) -> int:
+    digits = line.partition(b";")[0].strip() if b";" in line or b" " in line else line
+    if not digits or len(digits) > _MAX_CHUNK_DIGITS or digits.strip(_HEX):
+        raise FramingError("a chunk has no size")
+    return int(digits, 16)

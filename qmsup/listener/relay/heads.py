@@ -1,0 +1,109 @@
+"""Heads of answers as a client of ours gets them: an upstream's with our own headers, and the placeholder's."""
+
+from functools import lru_cache
+
+from qmsup.ids import ModelId, RequestId
+from qmsup.listener.cors import cors_headers
+from qmsup.listener.relay.framing import Chunked, Head
+
+_HOP_BY_HOP = frozenset(
+    {
+        b"connection",
+        b"keep-alive",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+    }
+)
+_OURS = frozenset(
+    {
+        b"x-qm-model",
+        b"x-qm-model-loaded",
+        b"x-qm-wait-ms",
+        b"x-qm-request-id",
+        b"x-qm-host",
+    }
+)
+_DROPPED = _HOP_BY_HOP | _OURS
+_CORS = b"access-control-"
+
+
+def our_headers(
+    request: RequestId, model: ModelId, *, loaded: bool | None, wait_ms: int | None
+) -> bytes:
+    """The `X-QM-*` lines; None leaves a header out, since it is not known yet."""
+    lines = _named(model) + b"X-QM-Request-Id: %s\r\n" % request.encode()
+    if loaded is not None:
+        lines += b"X-QM-Model-Loaded: %d\r\n" % loaded
+    if wait_ms is not None:
+        lines += b"X-QM-Wait-Ms: %d\r\n" % wait_ms
+    return lines
+
+
+@lru_cache(maxsize=1024)
+def _named(model: ModelId) -> bytes:
+    # A model's name is the operator's; a character that no header may hold is shown as a question mark.
+    name = "".join(c if c.isascii() and c.isprintable() else "?" for c in model)
+    return f"X-QM-Model: {name}\r\nX-QM-Host: local\r\n".encode()
+
+
+@lru_cache(maxsize=256)
+def _cors(origin: str | None) -> bytes:
+    return "".join(f"{name}: {value}\r\n" for name, value in cors_headers(origin)).encode()
+
+
+def client_head(
+    head: Head, ours: bytes, *, origin: str | None, chunked: bool, keeps_alive: bool
+) -> bytes:
+    """An upstream's head for the client: status, order and values as they came, but for hop-by-hop headers.
+
+    Args:
+        head: the upstream's.
+        ours: what `our_headers` made.
+        origin: the client's; with one, CORS headers are ours and not the upstream's.
+        chunked: the client gets the body's chunks as they came, so it is told of them.
+        keeps_alive: the client's connection can carry another request afterwards.
+    """
+    dropped = _DROPPED | _also_hop_by_hop(head)
+    is_chunked = type(head.framing) is Chunked
+    lines = [b"HTTP/1.1 %d %s" % (head.status, head.reason)]
+    for name, line in head.fields:
+        if name in dropped or (origin is not None and name.startswith(_CORS)):
+            continue
+        if is_chunked and name == b"content-length":
+            continue  # the chunks win, and a client that saw both would have to mistrust us
+        lines.append(line)
+    if is_chunked and chunked:
+        lines += [line for name, line in head.fields if name == b"transfer-encoding"]
+    if head.is_event_stream and not any(name == b"x-accel-buffering" for name, _ in head.fields):
+        lines.append(b"X-Accel-Buffering: no")
+    lines.append(b"Connection: keep-alive" if keeps_alive else b"Connection: close")
+    return b"\r\n".join(lines) + b"\r\n" + ours + (_cors(origin) if origin else b"") + b"\r\n"
+
+
+def _also_hop_by_hop(head: Head) -> frozenset[bytes]:
+    """The headers that the upstream's own `Connection` names."""
+    named: frozenset[bytes] = frozenset()
+    for name, line in head.fields:
+        if name == b"connection":
+            tokens = line.partition(b":")[2].lower().split(b",")
+            named |= {token.strip() for token in tokens}
+    # It cannot take away what the message means by naming it.
+    return named - {b"close", b"keep-alive", b"content-type", b"content-length"}
+
+
+def placeholder_head(ours: bytes, *, origin: str | None, chunked: bool, keeps_alive: bool) -> bytes:
+    """The head of an event stream that starts before its upstream is there."""
+    return b"".join(
+        (
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-cache\r\n",
+            b"X-Accel-Buffering: no\r\n",
+            b"Transfer-Encoding: chunked\r\n" if chunked else b"",
+            b"Connection: keep-alive\r\n" if keeps_alive else b"Connection: close\r\n",
+            ours,
+            _cors(origin),
+            b"\r\n",
+        )
+    )

@@ -1,0 +1,64 @@
+"""Closing a client's connection without losing the end of the answer, and without waiting for the client.
+
+A close with unread bytes in the buffer would reset the connection and throw away what the client has not read yet.
+So: our side is shut down, what still comes is read and dropped, and the socket is closed at the client's own end,
+or when the time is up.
+"""
+
+import contextlib
+import select
+import socket
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from qmsup.units import Seconds
+
+if TYPE_CHECKING:
+    from qmsup.listener.relay.engine import Engine
+
+_MAX_DRAINED = 64 * 1024
+_READ = 16 * 1024
+
+
+class Lingering:
+    """One connection on its way out."""
+
+    __slots__ = ("_drained", "_engine", "_fd", "_is_over", "_on_closed", "_sock")
+
+    def __init__(
+        self, engine: "Engine", sock: socket.socket, on_closed: Callable[[], None]
+    ) -> None:
+        self._engine = engine
+        self._sock = sock
+        self._fd = sock.fileno()
+        self._on_closed = on_closed
+        self._drained = 0
+        self._is_over = False
+
+    def start(self, longest: Seconds) -> None:
+        """Shut our side down and wait for the client's, this long at most."""
+        try:
+            self._sock.setblocking(False)  # noqa: FBT003 - the socket's own signature
+            self._sock.shutdown(socket.SHUT_WR)
+        except OSError:
+            self._close()
+            return
+        self._engine.watch(self._fd, select.EPOLLIN | select.EPOLLRDHUP, self._on_event)
+        self._engine.after(longest, self._close)
+
+    def _on_event(self, _event: int) -> None:
+        with contextlib.suppress(BlockingIOError):
+            try:
+                data = self._sock.recv(_READ)
+            except ConnectionError:
+                data = b""
+            self._drained += len(data)
+            if not data or self._drained > _MAX_DRAINED:
+                self._close()
+
+    def _close(self) -> None:
+        if self._is_over:
+            return
+        self._is_over = True
+        self._engine.discard(self._fd, self._sock)
+        self._on_closed()

@@ -1,0 +1,299 @@
+"""One relayed request, from the ask to the last byte of the answer: what each happening means for the client.
+
+    ASKING ── place or loading ──▶ WAITING
+       └───────── granted ──────────┴──▶ CONNECTING ── answer begins ──▶ HEAD ── head read ──▶ BODY ──▶ DONE
+    refused, cut, upstream gone, client gone: DONE from wherever it is
+
+No socket, no clock, no thread: bytes and happenings in, bytes for the client out. The engine reads `phase` after
+each call and does the rest. CONNECTING covers the request on its way to the child as well.
+"""
+
+from enum import IntEnum
+
+from qmsup.errors import Code, Refusal, status_of
+from qmsup.listener.errors import error_response, sse_error
+from qmsup.listener.placeholder import LOADING, Placeholder, waiting
+from qmsup.listener.relay.delivery import LAST_CHUNK, Delivery, Enclosed, Passing, Rewrapped, chunk
+from qmsup.listener.relay.framing import Chunked, FramingError, Head, read_head
+from qmsup.listener.relay.heads import client_head, our_headers, placeholder_head
+from qmsup.listener.relay.order import RelayOrder
+from qmsup.wire.listening import Granted
+
+_SUCCESS = range(200, 300)
+
+
+class Phase(IntEnum):
+    """Where a relayed request stands."""
+
+    ASKING = 0
+    WAITING = 1
+    CONNECTING = 2
+    HEAD = 3
+    BODY = 4
+    DONE = 5
+
+
+class Ending(IntEnum):
+    """What becomes of the client's connection once everything was sent."""
+
+    KEEP = 0
+    """It can carry another request."""
+    CLOSE = 1
+    """It is closed in good order; a chunked or counted answer shows by itself whether it is whole."""
+    RESET = 2
+    """It is reset: an answer that only its close would end is not whole, and the client must not think so."""
+
+
+class Exchange:
+    """The state of one relayed request.
+
+    Attributes:
+        phase: where it stands.
+        ending: once DONE, what becomes of the client's connection.
+        outcome: once DONE after a grant, the word for the scheduler.
+        served: at least one byte of an answer came from the child.
+        status: of the answer that the client got, 0 while there is none.
+    """
+
+    __slots__ = (
+        "_buffer",
+        "_delivery",
+        "_granted",
+        "_head_is_out",
+        "_is_delimited",
+        "_is_http11",
+        "_keeps_alive",
+        "_method",
+        "_model",
+        "_origin",
+        "_placeholder",
+        "_request",
+        "_upstream_status",
+        "ending",
+        "outcome",
+        "phase",
+        "served",
+        "status",
+    )
+
+    def __init__(
+        self,
+        order: RelayOrder,
+        *,
+        is_http11: bool,
+        keeps_alive: bool,
+        placeholder: Placeholder | None = None,
+    ) -> None:
+        """Begin in ASKING.
+
+        Args:
+            order: what the app decided.
+            is_http11: the client knows chunks.
+            keeps_alive: the client's connection may carry another request afterwards.
+            placeholder: None when the client is told nothing while it waits.
+        """
+        self.phase = Phase.ASKING
+        self.ending = Ending.KEEP
+        self.outcome = ""
+        self.served = False
+        self.status = 0
+        self._request = order.request
+        self._model = order.model
+        self._method = order.method
+        self._origin = order.origin
+        self._is_http11 = is_http11
+        self._keeps_alive = keeps_alive
+        self._placeholder = placeholder
+        self._head_is_out = False
+        self._is_delimited = True
+        self._upstream_status = 0
+        self._buffer = b""
+        self._granted: Granted | None = None
+        self._delivery: Delivery | None = None
+
+    # ---- while it waits
+
+    def placed(self, place: int, now: float) -> bytes:
+        """The scheduler told its place in the line; 1 = next."""
+        return self._note(waiting(place), now)
+
+    def loading(self, now: float) -> bytes:
+        """The scheduler is loading its model."""
+        return self._note(LOADING, now)
+
+    def tick(self, now: float) -> bytes:
+        """Time has passed: a comment, if the client has heard nothing for long."""
+        if not self._head_is_out or self._placeholder is None or self.phase >= Phase.BODY:
+            return b""
+        comment = self._placeholder.keep_alive(now)
+        return self._framed(comment) if comment else b""
+
+    def granted(self, grant: Granted) -> None:
+        """The scheduler offers a lease: the request may go to the child."""
+        self._granted = grant
+        self.phase = Phase.CONNECTING
+
+    def refused(self, refusal: Refusal) -> bytes:
+        """There will be no answer of a child; the connection stays in good order."""
+        return self._refuse(refusal)
+
+    # ---- while the child answers
+
+    def receive(self, data: bytes) -> bytes:
+        """Bytes of the upstream arrived; a framing that is broken ends the exchange as a lost child does."""
+        self.served = True
+        try:
+            if self._delivery is None:
+                return self._receive_head(data)
+            said = self._delivery.feed(data)
+        except FramingError as error:
+            return self.upstream_lost(f"{error}")
+        if self._delivery.is_complete:
+            self._finish()
+        return said
+
+    def upstream_closed(self) -> bytes:
+        """The upstream ended its connection: the end of the answer, or of the child."""
+        if self._delivery is not None and (said := self._delivery.close()) is not None:
+            self._finish()
+            return said
+        return self.upstream_lost("its connection ended before the answer was complete")
+
+    def upstream_lost(self, reason: str) -> bytes:
+        """The upstream cannot be reached, or broke off; `reason` follows the words "the server of model X"."""
+        refusal = Refusal(
+            code=Code.UPSTREAM_FAILED, message=f"the server of model {self._model}: {reason}"
+        )
+        return self._break_off(refusal)
+
+    def cut(self, refusal: Refusal) -> bytes:
+        """The scheduler ends the relay: the lease is void."""
+        return self._break_off(refusal)
+
+    def client_left(self) -> None:
+        """Nobody is there to read any more."""
+        self.phase = Phase.DONE
+        self.ending = Ending.CLOSE
+        self.outcome = "abandoned"
+
+    # ---- inside
+
+    def _note(self, status: bytes, now: float) -> bytes:
+        if self.phase > Phase.WAITING:
+            return b""
+        self.phase = Phase.WAITING
+        if self._placeholder is None or not (comment := self._placeholder.tell(status, now)):
+            return b""
+        if self._head_is_out:
+            return self._framed(comment)
+        self._head_is_out = True
+        self.status = 200
+        self._keeps_alive = self._keeps_alive and self._is_http11
+        ours = our_headers(
+            self._request, self._model, loaded=True if status is LOADING else None, wait_ms=None
+        )
+        head = placeholder_head(
+            ours,
+            origin=self._origin,
+            chunked=self._is_http11,
+            keeps_alive=self._keeps_alive,
+        )
+        return head + self._framed(comment)
+
+    def _framed(self, event: bytes) -> bytes:
+        return chunk(event) if self._is_http11 else event
+
+    def _receive_head(self, data: bytes) -> bytes:
+        self.phase = Phase.HEAD
+        buffer = self._buffer + data if self._buffer else data
+        head = read_head(buffer, method=self._method)
+        if isinstance(head, int):
+            self._buffer = buffer[head:]
+            return b""
+        self._buffer = b""
+        self.phase = Phase.BODY
+        if self._head_is_out:
+            return self._continue_placeholder(head, buffer[head.length :])
+        return self._begin(head, buffer[head.length :])
+
+    def _begin(self, head: Head, rest: bytes) -> bytes:
+        self.status = self._upstream_status = head.status
+        passes = self._is_http11 or type(head.framing) is not Chunked
+        delivery: Delivery = (
+            Passing(head.framing, is_event_stream=head.is_event_stream)
+            if passes
+            else Rewrapped(head.framing, is_event_stream=head.is_event_stream, chunked=False)
+        )
+        self._is_delimited = passes and head.framing.is_delimited
+        self._keeps_alive = self._keeps_alive and self._is_delimited
+        self._delivery = delivery
+        grant = self._granted
+        ours = our_headers(
+            self._request,
+            self._model,
+            loaded=None if grant is None else not grant.was_ready,
+            wait_ms=None if grant is None else grant.waited_ms,
+        )
+        said = client_head(
+            head,
+            ours,
+            origin=self._origin,
+            chunked=passes,
+            keeps_alive=self._keeps_alive,
+        )
+        if rest:
+            said += delivery.feed(rest)
+        if delivery.is_complete:
+            self._finish()
+        return said
+
+    def _continue_placeholder(self, head: Head, rest: bytes) -> bytes:
+        is_error = head.status not in _SUCCESS
+        delivery: Rewrapped | Enclosed
+        if head.is_event_stream and not is_error:
+            delivery = Rewrapped(head.framing, is_event_stream=True, chunked=self._is_http11)
+        else:
+            delivery = Enclosed(
+                head.framing, status=head.status, is_error=is_error, chunked=self._is_http11
+            )
+        self._delivery = delivery
+        self._upstream_status = head.status
+        said = delivery.feed(rest) if rest else delivery.ending()
+        if delivery.is_complete:
+            self._finish()
+        return said
+
+    def _finish(self) -> None:
+        self.phase = Phase.DONE
+        self.ending = Ending.KEEP if self._keeps_alive else Ending.CLOSE
+        # The place to read finish_reason from the answer's tail, for `tool_calls` and `unknown`.
+        self.outcome = "finished" if self._upstream_status in _SUCCESS else "failed"
+
+    def _refuse(self, refusal: Refusal) -> bytes:
+        self.phase = Phase.DONE
+        self.outcome = "failed"
+        self.ending = Ending.KEEP if self._keeps_alive else Ending.CLOSE
+        if self._head_is_out:
+            end = LAST_CHUNK if self._is_http11 else b""
+            return self._framed(sse_error(refusal)) + end
+        self.status = status_of(refusal.code)
+        return error_response(
+            refusal,
+            origin=self._origin,
+            request_id=self._request,
+            close=not self._keeps_alive,
+            head_only=self._method == "HEAD",
+        )
+
+    def _break_off(self, refusal: Refusal) -> bytes:
+        if self.phase < Phase.BODY and not self._head_is_out:
+            return self._refuse(refusal)
+        self.phase = Phase.DONE
+        self.outcome = "failed"
+        self.ending = Ending.CLOSE
+        if self._delivery is None:
+            return self._framed(sse_error(refusal))
+        said = self._delivery.break_off(refusal)
+        if not said and not self._is_delimited:
+            self.ending = Ending.RESET
+        return said

@@ -1,0 +1,272 @@
+"""gunicorn's thread worker with a relay engine around it.
+
+Ordinary requests stay exactly gunicorn's. Where the app returns a RelayOrder, the connection leaves the thread pool
+for the engine, and comes back to the keep-alive list when its answer is through. The engine's epoll is the outer
+loop; gunicorn's poller is one descriptor in it.
+
+This leans on internals of gunicorn's gthread.py: its version is pinned, and `gunicorn_moved` names what is missing.
+"""
+
+import resource
+import socket
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
+
+from gunicorn.config import Config
+from gunicorn.glogging import Logger
+from gunicorn.http import Request
+from gunicorn.workers import gthread
+from typing_extensions import override
+
+from qmsup import places
+from qmsup.ids import ListenerName
+from qmsup.listener.link import Link
+from qmsup.listener.relay.engine import Engine, RelayOptions
+from qmsup.listener.relay.order import RelayOrder
+from qmsup.log import Log
+from qmsup.spec import Spec
+from qmsup.transport import context
+
+WANTED_DESCRIPTORS = 2 * 2000 + 200
+"""Two sockets for each of 2 000 clients, and what a process needs anyway."""
+_HTTP11 = (1, 1)
+_SPELL = 0.25
+"""Seconds that the loop turns before gunicorn's housekeeping has its turn: it is too dear for every event."""
+_KEEPALIVE_PROBES = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 30),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 10),
+    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
+    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
+)
+"""Accepted sockets inherit these from the listening one: a client whose machine is gone is noticed within a minute."""
+
+WsgiApp = Callable[[dict[str, Any], Any], Iterable[bytes] | RelayOrder]
+
+_log = Log("worker")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deployment:
+    """What a gunicorn application of ours carries as `deployment`: everything a worker needs to know.
+
+    Attributes:
+        make_app: called in each worker, after the fork; the app asks the scheduler through the link.
+    """
+
+    spec: Spec
+    listener: ListenerName
+    make_app: Callable[[Spec, ListenerName, Link], WsgiApp]
+
+
+@dataclass(frozen=True, slots=True)
+class _Relayed:
+    """What a pool thread hands to the loop instead of "the connection can be kept"."""
+
+    order: RelayOrder
+    is_http11: bool
+    keeps_alive: bool
+
+
+class _HandedOver(Exception):  # noqa: N818 - no error: the way out of gunicorn's handling of a request
+    def __init__(self, order: RelayOrder) -> None:
+        self.order = order
+
+
+def _kept() -> "Future[bool]":
+    future: Future[bool] = Future()
+    future.set_result(True)
+    return future
+
+
+_KEPT = _kept()
+
+
+class RelayWorker(gthread.ThreadWorker):
+    """See the module. Use it with an application that has a `deployment`."""
+
+    link: Link
+    engine: Engine
+
+    @classmethod
+    @override
+    def check_config(cls, cfg: Config, log: Logger) -> None:
+        """Refuse what a relayed connection cannot have.
+
+        Raises:
+            RuntimeError: gunicorn prints it and ends.
+        """
+        super().check_config(cfg, log)
+        if missing := gunicorn_moved():
+            raise RuntimeError(
+                f"this gunicorn lacks {', '.join(missing)}: install the version that qmsup pins"
+            )
+        if cfg.is_ssl:
+            raise RuntimeError(
+                "end TLS in front of qmsup (nginx, caddy): its ports speak plain HTTP"
+            )
+
+    @override
+    def init_process(self) -> None:
+        deployment = self._deployment()
+        spec = deployment.spec
+        _raise_descriptor_limit()
+        for listener in self.sockets:
+            _set_up(listener)
+        self.link = Link(
+            deployment.listener,
+            endpoint=places.scheduler_endpoint(),
+            grace=spec.scheduler_grace,
+        )
+        self.engine = Engine(
+            self.link,
+            RelayOptions(
+                send_loading_state=spec.send_loading_state,
+                loading_remarks=spec.loading_remarks,
+                access_log=spec.access_log,
+            ),
+        )
+        try:
+            super().init_process()
+        finally:
+            self.engine.close()
+            context.destroy()
+
+    @override
+    def load_wsgi(self) -> None:
+        deployment = self._deployment()
+        self._app = deployment.make_app(deployment.spec, deployment.listener, self.link)
+        self.wsgi = self._call_app  # type: ignore[assignment]  # the stubs want a mutable mapping
+
+    @override
+    def run(self) -> None:
+        self.engine.watch_last(self.poller.fileno(), self._on_gunicorn)
+        super().run()
+
+    @override
+    def wait_for_and_dispatch_events(self, timeout: float | None) -> None:
+        engine = self.engine
+        engine.turn(1.0 if timeout is None else timeout)
+        until = engine.now + _SPELL
+        while self.alive and engine.now < until and self.nr_conns < self.worker_connections:
+            engine.turn(until - engine.now)
+
+    def _on_gunicorn(self, _event: int) -> None:
+        super().wait_for_and_dispatch_events(0)
+
+    # ---- in a pool thread
+
+    def _call_app(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        answer = self._app(environ, start_response)
+        if isinstance(answer, RelayOrder):
+            raise _HandedOver(answer)
+        return answer
+
+    @override
+    def handle_request(self, req: Request, conn: gthread.TConn) -> bool | _Relayed:  # type: ignore[override]  # see finish_request
+        try:
+            return super().handle_request(req, conn)
+        except _HandedOver as handed:
+            keeps_alive = self.alive and bool(self.cfg.keepalive) and not req.should_close()
+            return _Relayed(handed.order, (req.version or _HTTP11) >= _HTTP11, keeps_alive)
+
+    @override
+    def _keepalive_after(self, conn: gthread.TConn, keepalive: bool | _Relayed) -> bool | _Relayed:  # type: ignore[misc]  # unknown to the stubs
+        if not isinstance(keepalive, _Relayed):
+            return bool(super()._keepalive_after(conn, keepalive))  # type: ignore[misc]  # unknown to the stubs
+        if keepalive.keeps_alive and not super()._keepalive_after(  # type: ignore[misc]  # the same
+            conn, keepalive=True
+        ):
+            return replace(keepalive, keeps_alive=False)
+        return keepalive
+
+    # ---- in the loop
+
+    @override
+    def finish_request(self, conn: gthread.TConn, fs: "Future[bool | _Relayed]") -> None:  # type: ignore[override]  # see _Relayed
+        if fs.cancelled() or fs.exception() is not None:
+            super().finish_request(conn, fs)  # type: ignore[arg-type]  # it closes
+            return
+        result = fs.result()
+        if isinstance(result, _Relayed):
+            self._hold(conn, result)
+        elif result:
+            super().finish_request(conn, fs)  # type: ignore[arg-type]  # it looks whether it is true
+        else:
+            self.engine.linger(conn.sock, self._forget)
+
+    def _hold(self, conn: gthread.TConn, relayed: _Relayed) -> None:
+        conn.sock.setblocking(False)  # noqa: FBT003 - the socket's own signature
+        if conn.parser is not None:
+            conn.parser.mesg = None  # type: ignore[union-attr]  # the parsed request, of no more use
+        self.engine.hold(
+            conn.sock,
+            relayed.order,
+            is_http11=relayed.is_http11,
+            keeps_alive=relayed.keeps_alive,
+            on_end=partial(self._take_back, conn),
+        )
+
+    def _take_back(self, conn: gthread.TConn, lives: bool) -> None:  # noqa: FBT001 - called by the engine
+        if not lives:
+            self._forget()
+        elif len(self.keepalived_conns) >= self.max_keepalived:
+            self.engine.linger(conn.sock, self._forget)
+        else:
+            super().finish_request(conn, _KEPT)
+
+    def _forget(self) -> None:
+        self.nr_conns -= 1
+
+    def _deployment(self) -> Deployment:
+        deployment = getattr(self.app, "deployment", None)
+        if not isinstance(deployment, Deployment):
+            raise TypeError("this worker class needs an application that has a `deployment`")
+        return deployment
+
+
+def gunicorn_moved() -> list[str]:
+    """The internals of gunicorn that this worker leans on and that are not where they were."""
+    worker = [
+        "_cap_keepalive",
+        "_keepalive_after",
+        "accept",
+        "enqueue_req",
+        "finish_request",
+        "handle",
+        "handle_request",
+        "init_process",
+        "load_wsgi",
+        "murder_keepalived",
+        "on_client_socket_readable",
+        "on_pending_socket_readable",
+        "run",
+        "wait_for_and_dispatch_events",
+    ]
+    conn = ["close", "init", "set_timeout"]
+    missing = [f"ThreadWorker.{name}" for name in worker if not hasattr(gthread.ThreadWorker, name)]
+    return missing + [f"TConn.{name}" for name in conn if not hasattr(gthread.TConn, name)]
+
+
+def _set_up(listener: socket.socket) -> None:
+    if listener.family == socket.AF_UNIX:
+        return
+    for level, option, value in _KEEPALIVE_PROBES:
+        listener.setsockopt(level, option, value)
+
+
+def _raise_descriptor_limit() -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    if hard != resource.RLIM_INFINITY and hard < WANTED_DESCRIPTORS:
+        _log.warning(
+            "worker.few_descriptors",
+            limit=hard,
+            wanted=WANTED_DESCRIPTORS,
+            advice="raise it: LimitNOFILE= (systemd), minfds (supervisord) or ulimit -n (a shell);"
+            " clients beyond half of it wait to be accepted",
+        )
