@@ -1,10 +1,13 @@
 """Each verb against a scheduler that answers over the real socket: what it asks, prints and ends with."""
 
+import contextlib
 import json
 import re
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -144,6 +147,16 @@ def test_unload_names_models_or_means_all(scheduler: StandInScheduler, qmsup: Ru
     ]
 
 
+def test_load_and_unload_for_programs_are_the_answer(
+    scheduler: StandInScheduler, qmsup: Run
+) -> None:
+    scheduler.says("load", {"model": "chat", "text": "ready"})
+    scheduler.says("unload", {"stopped": ["chat"], "text": ""})
+
+    assert json.loads(qmsup("load", "chat", "--json").out) == {"model": "chat", "text": "ready"}
+    assert json.loads(qmsup("unload", "--json").out) == {"stopped": ["chat"], "text": ""}
+
+
 def test_unload_of_nothing_says_so(scheduler: StandInScheduler, qmsup: Run) -> None:
     scheduler.says("unload", {"stopped": [], "text": ""})
 
@@ -236,19 +249,42 @@ def test_logs_of_an_unknown_model_names_those_that_have_one(qmsup: Run) -> None:
     assert ended.err.count("\n") == 1
 
 
+def test_logs_follow_one_until_interrupted(places: Path) -> None:
+    log = write_log("chat", "old\n")
+    with following("chat") as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "old\n"
+        with log.open("a") as file:
+            file.write("new\n")
+        assert process.stdout.readline() == "new\n"
+        process.send_signal(signal.SIGINT)
+
+        assert process.wait(10) == 130
+
+
+def test_logs_of_a_model_that_wrote_nothing_have_no_header(qmsup: Run) -> None:
+    write_log("chat", "")
+
+    assert qmsup("logs").out == ""
+
+
 def test_logs_follow_what_is_written_and_who_comes_later(places: Path) -> None:
     log = write_log("chat", "old\n")
-    command = [sys.executable, "-m", "qmsup", "logs", "-f", "--json"]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    try:
+    with following("--json") as process:
+        assert process.stdout is not None
         assert json.loads(process.stdout.readline())["line"] == "old"
         with log.open("a") as file:
             file.write("new\n")
         assert json.loads(process.stdout.readline())["line"] == "new"
         write_log("late", "first\n")
         assert json.loads(process.stdout.readline()) == {"model": "late", "line": "first"}
-    finally:
-        process.terminate()
-        process.wait()
-        process.stdout.close()
+
+
+@contextlib.contextmanager
+def following(*arguments: str) -> Iterator[subprocess.Popen[str]]:
+    command = [sys.executable, "-m", "qmsup", "logs", "-f", *arguments]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            process.kill()

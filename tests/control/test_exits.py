@@ -1,0 +1,39 @@
+import pytest
+
+from qmsup.control.exits import Exit, exit_of, lines_of
+from qmsup.errors import (
+    AskTimedOutError,
+    ConfigError,
+    PeerError,
+    QmsupError,
+    RefusedError,
+    SchedulerUnavailableError,
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (RefusedError("queue_full", "no"), Exit.REFUSED),
+        (PeerError("what?"), Exit.REFUSED),
+        (ConfigError(("a: b",)), Exit.USAGE),
+        (PermissionError(13, "Permission denied", "/x"), Exit.USAGE),
+        (SchedulerUnavailableError("gone"), Exit.UNREACHABLE),
+        (AskTimedOutError("late"), Exit.TIMED_OUT),
+    ],
+)
+def test_each_kind_of_error_has_its_exit_code(error: QmsupError | OSError, code: Exit) -> None:
+    assert exit_of(error) == code
+
+
+def test_an_error_is_one_line() -> None:
+    assert lines_of(PeerError("one\n  two")) == ("one two",)
+
+
+def test_each_problem_of_a_configuration_is_a_line() -> None:
+    assert lines_of(ConfigError(("a: b", "c: d"))) == ("a: b", "c: d")
+
+
+def test_an_error_of_the_system_names_its_file() -> None:
+    assert lines_of(PermissionError(13, "Permission denied", "/x")) == ("/x: Permission denied",)
+    assert lines_of(OSError("odd")) == ("odd",)
