@@ -1,15 +1,19 @@
 """The order of a run: whom to bring up together, and what to measure while they are up."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from scripts.benchmark import peers, wishes
 from scripts.benchmark.course import Course
+from scripts.benchmark.figures import Who
+from scripts.benchmark.notes import Notes
 from scripts.benchmark.peers import Peer
 from scripts.benchmark.plans import Plan
-from scripts.benchmark.scenarios import cold, small, streams, swaps
+from scripts.benchmark.scenarios import cold, crowd, grants, leaving, small, streams, swaps
 from scripts.benchmark.targets import Row
 
 NGINX_MISSING = "nginx is not installed, so its column is empty: apt install nginx"
+_NO_LIMIT = 4096  # requests at once: more than any scenario has
 
 
 def run_all(course: Course) -> list[Row]:
@@ -46,13 +50,51 @@ def real_children(course: Course) -> list[Row]:
 def canned_children(course: Course) -> list[Row]:
     """Those who can stand in front of a child of our own, which is no bottleneck."""
     course.say("starting canned children, and who stands in front of them")
-    direct = peers.start_direct(course.programs, peers.upstream_command)
+    direct_notes = course.programs.folder / "direct.notes"
+    direct = peers.start_direct(
+        course.programs, lambda port: peers.upstream_command(port, notes=direct_notes)
+    )
     _measure_generator(course, direct)
     compared = [direct]
     _add_nginx(course, compared, direct)
-    rows = streams.measure(course, compared)
+    noted: dict[Who, Path] = {peer.who: direct_notes for peer in compared if peer.who is Who.NGINX}
+    if not course.with_qmsup:
+        rows = [
+            *streams.measure(course, compared),
+            *leaving.from_streams(course, _with_notes(compared, noted)),
+        ]
+        _stop(course, compared)
+        return rows
+    own_notes = {name: course.programs.folder / f"{name}.notes" for name in ("fake", "single")}
+    qmsup = peers.start_qmsup(course.programs, "canned", _canned_models(own_notes))
+    compared.append(qmsup.main)
+    noted[Who.QMSUP] = own_notes["fake"]
+    rows = [
+        *streams.measure(course, compared),
+        *crowd.measure(course, qmsup, {name: Notes(file) for name, file in own_notes.items()}),
+        *leaving.from_streams(course, _with_notes(compared, noted)),
+        *leaving.from_the_line(course, qmsup),
+        *leaving.with_their_worker(course, qmsup),
+        *grants.measure(course, qmsup),
+    ]
     _stop(course, compared)
     return rows
+
+
+def _canned_models(notes: Mapping[str, Path]) -> dict[str, dict[str, object]]:
+    return {
+        name: peers.model(
+            peers.upstream_command("${PORT}", notes=file),
+            vram_gb=0.1,
+            limit=_NO_LIMIT if name == "fake" else 1,
+            kind="generic",
+        )
+        for name, file in notes.items()
+    }
+
+
+def _with_notes(compared: Sequence[Peer], noted: Mapping[Who, Path]) -> list[tuple[Peer, Notes]]:
+    return [(peer, Notes(noted[peer.who])) for peer in compared if peer.who in noted]
 
 
 def _add_nginx(course: Course, compared: list[Peer], direct: Peer) -> None:
