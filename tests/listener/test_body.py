@@ -1,15 +1,29 @@
 """Bodies off the wire: bounds, encodings, files."""
 
+import gc
 import gzip
 import io
 import json
 import os
 import zlib
+from pathlib import Path
 
 import pytest
 from typing_extensions import override
 
-from tests.support.listener_app import SPEC, content, ordered, parsed, refused
+from qmsup.listener.relay.order import RelayOrder
+from tests.support.listener_app import (
+    CHAT,
+    SPEC,
+    Answer,
+    app_of,
+    call,
+    content,
+    environ_of,
+    ordered,
+    parsed,
+    refused,
+)
 
 SMALL = b'{"model":"chat","messages":[]}'
 LARGE = json.dumps({"model": "chat", "prompt": "ü" * 700_000}, ensure_ascii=False).encode()
@@ -164,3 +178,34 @@ def test_a_connection_that_breaks_in_the_middle_gives_no_order(headers: dict[str
     answer = refused(_Broken(), headers=headers)
 
     assert (answer.status, answer.code) == (400, "bad_request")
+
+
+class _Trickle(io.BytesIO):
+    @override
+    def read(self, size: int | None = -1, /) -> bytes:
+        return super().read(min(7, size or 0))
+
+
+def test_a_body_that_comes_in_drops_is_put_together() -> None:
+    environ = environ_of("POST", CHAT, SMALL)
+    environ["wsgi.input"] = _Trickle(SMALL)
+
+    result = call(app_of(), environ)
+
+    assert isinstance(result, RelayOrder)
+    assert result.body == SMALL
+
+    environ["wsgi.input"] = _Trickle(SMALL[:20])
+    answer = call(app_of(), environ)
+    assert isinstance(answer, Answer)
+    assert f"after 20 of {len(SMALL)} bytes" in answer.error["message"]
+
+
+def test_the_file_of_a_refused_request_is_given_back() -> None:
+    before = set(Path("/proc/self/fd").iterdir())
+
+    answer = refused(LARGE.replace(b'"chat"', b'"nobody"'))
+    gc.collect()  # the mapping goes with the error that held it
+
+    assert answer.code == "model_not_found"
+    assert set(Path("/proc/self/fd").iterdir()) <= before

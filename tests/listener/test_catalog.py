@@ -39,7 +39,7 @@ def test_unlisted_models_are_never_suggested() -> None:
     catalog = Catalog(SPEC, MAIN)
 
     assert "hidden" not in [m.id for m in catalog.listed()]
-    assert "hidden" not in _message(catalog, "hiden")
+    assert "hidden" not in _message(catalog, "hidde")
     assert "secret" not in _message(catalog, "secre")
 
 

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from qmsup.listener.headers import _known as known_names
 from qmsup.listener.relay.order import RelayOrder
 from tests.support.listener_app import CHAT, app_of, call, environ_of, ordered, parsed, refused
 
@@ -134,3 +135,13 @@ def test_no_wishes_are_no_wishes() -> None:
 
 def test_the_origin_is_kept_for_answers_of_the_engine() -> None:
     assert ordered(BODY, headers={"Origin": "http://ui"}).origin == "http://ui"
+
+
+def test_made_up_names_do_not_pile_up() -> None:
+    for number in range(0, 2000, 50):
+        headers = {f"X-Made-Up-{n}": "1" for n in range(number, number + 50)}
+
+        passed = parsed(ordered(BODY, headers=headers).head)[1]
+
+        assert f"x-made-up-{number}" in passed
+    assert len(known_names) <= 600
