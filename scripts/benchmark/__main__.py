@@ -21,13 +21,15 @@ from scripts.benchmark.targets import Row
 _ROOT = Path(__file__).resolve().parents[2]
 _FIRST_PORT = 23_000  # below the ports that the kernel gives to outgoing connections
 _FILES_NEEDED = 8192
+_ENDING = (signal.SIGINT, signal.SIGTERM)
 
 
 def main() -> int:
     """0 when all was measured, whether or not targets are kept; 1 when it could not; 130 on Ctrl-C."""
     given = _arguments()
     _raise_file_limit()
-    signal.signal(signal.SIGTERM, _interrupt)
+    for number in _ENDING:
+        signal.signal(number, _interrupt)
     folder = Path(tempfile.mkdtemp(prefix="qmb-"))
     programs = Programs(folder, first_port=given.first_port)
     course = Course(
@@ -48,7 +50,10 @@ def main() -> int:
     except BenchError as error:
         print(f"bench: {error}", file=sys.stderr)
     finally:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        for number in _ENDING:
+            signal.signal(
+                number, signal.SIG_IGN
+            )  # stopping takes seconds at most, and must be whole
         programs.stop_all()
         for left in programs.left_behind:
             print(f"bench: was left behind, and killed: {left}", file=sys.stderr)

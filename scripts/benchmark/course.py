@@ -43,7 +43,7 @@ class Course:
 
     def many(self, full: int) -> int:
         """How often something is repeated that a full run does `full` times."""
-        return max(3, full // 3) if self.quick else full
+        return max(2, full // 3) if self.quick else full
 
     def each_round(self, what: str) -> Iterator[int]:
         """The rounds, each announced."""

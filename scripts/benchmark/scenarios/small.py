@@ -77,6 +77,7 @@ def _rows(tallies: Tallies) -> list[Row]:
             "1/s",
             tallies["many rate"],
             Target(bound=1.5, at_most=False, against=Who.ROUTER),
+            note="what the tool itself reaches with a canned child is said below",
         ),
         row(
             f"{many}: CPU per request",
