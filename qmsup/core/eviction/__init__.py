@@ -1,1 +1,1 @@
-"""Why was A evicted for B? Pure policies: a target and what runs in, the models to stop out."""
+"""Which models make room for which: frozen values that answer one question and never look around."""

@@ -1,0 +1,46 @@
+"""The group policy: a model makes room by the group it is in, whatever anything weighs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from qmsup.ids import ModelId
+from qmsup.spec import GroupSpec
+
+DEFAULT = GroupSpec(id="(default)", members=())
+"""The group of models that are in none: they take turns, and others' groups make room for them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GroupPolicy:
+    """Members of one group take turns (`swap`); an `exclusive` group stops the others, but `persistent` ones.
+
+    Loading from a group that is not exclusive never stops an exclusive one: that is what operators of
+    llama-swap know, and it is kept.
+    """
+
+    name: ClassVar[str] = "groups"
+    groups: Mapping[ModelId, GroupSpec]
+
+    def group_of(self, model: ModelId) -> GroupSpec:
+        """The group a model is in."""
+        return self.groups.get(model, DEFAULT)
+
+    def is_persistent(self, model: ModelId) -> bool:
+        """Whether other groups leave it alone."""
+        return self.group_of(model).persistent
+
+    def eviction_for(self, target: ModelId, running: Sequence[ModelId]) -> tuple[ModelId, ...]:
+        """The running models to stop before the target is loaded, in the order given."""
+        group = self.group_of(target)
+        return tuple(
+            model
+            for model in dict.fromkeys(running)
+            if model != target and self._yields(model, group)
+        )
+
+    def _yields(self, model: ModelId, group: GroupSpec) -> bool:
+        own = self.group_of(model)
+        if own.id == group.id:
+            return group.swap
+        return group.exclusive and not own.persistent

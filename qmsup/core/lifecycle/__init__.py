@@ -1,0 +1,1 @@
+"""The life of a child, as values: what a failed start costs the next one."""

@@ -1,0 +1,347 @@
+"""The life of one model's child, as a pure machine: what happened goes in with a time, what is to be done comes out.
+
+    STOPPED ── Wanted ──▶ STARTING ── a probe says ready ──▶ READY
+       ▲                     │ Unwanted, start_timeout          │ Unwanted
+       └───── Gone ────── STOPPING ◀── Exited by itself ────────┘
+
+A stop has three steps, each on a timer, because a child may be deaf to any of them: TERM (again after `term_again`
+where a lost one is known), KILL after `stop_grace`, and after `KILL_PATIENCE` the child is given up: it hangs in the
+kernel, and nobody may wait for it. How the child exits is never judged. Exited tells of the leader; Gone of everything
+that came from it, and only Gone ends a life, because until then the memory is not back.
+
+FAILED is no phase: a child that failed is STOPPED like any other, and the report said why. A start that lost its port
+to somebody else is tried again on another port, within the same incarnation and the same `start_timeout`.
+
+Every Wanted ends in a report of its incarnation, and so does every Unwanted, also when there is no such child.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import assert_never
+
+from qmsup.core.lifecycle.effects import (
+    Effect,
+    EndProbe,
+    GiveUp,
+    Kill,
+    ReportFailed,
+    ReportReady,
+    ReportStarting,
+    ReportStopped,
+    Spawn,
+    StartProbe,
+    Terminate,
+)
+from qmsup.core.lifecycle.events import (
+    Event,
+    Exited,
+    Gone,
+    ProbeAnswered,
+    Readiness,
+    Spawned,
+    SpawnFailed,
+    TimePassed,
+    Unwanted,
+    Wanted,
+)
+from qmsup.ids import Incarnation
+from qmsup.units import Seconds
+
+PROBE_TIMEOUT = Seconds(1.0)
+"""A stopped (SIGSTOP) child accepts connections and never answers."""
+_FIRST_PROBE = Seconds(0.01)
+_SLOWEST_PROBE = Seconds(0.25)
+_PROBE_SHARE = 0.05
+"""Of the time so far: a tiny model is seen within 10 ms, one that loads for a minute is asked four times a second."""
+KILL_PATIENCE = Seconds(30.0)
+"""A process killed in the middle of a driver call can take long to die; a GPU reset takes about this."""
+_LOOK_AGAIN = Seconds(0.02)
+"""Grandchildren are not ours to wait for, so whether they are gone is looked at, not told."""
+
+
+class Phase(StrEnum):
+    """Where in its life the child is."""
+
+    STOPPED = "stopped"
+    STARTING = "starting"
+    READY = "ready"
+    STOPPING = "stopping"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The times of one model's configuration.
+
+    Attributes:
+        start_timeout: from the first spawn to ready, further tries included.
+        stop_grace: between TERM and KILL.
+        term_again: repeat an unanswered TERM after this long; None = never.
+        port_tries: spawns at most for one start, when ports turn out to be taken; 1 where the port is fixed.
+    """
+
+    start_timeout: Seconds
+    stop_grace: Seconds
+    term_again: Seconds | None = None
+    port_tries: int = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Failure:
+    reason: str
+    last_lines: str = ""
+
+
+@dataclass(slots=True)
+class _Timers:
+    start_by: Seconds | None = None
+    probe_at: Seconds | None = None
+    probe_until: Seconds | None = None
+    term_at: Seconds | None = None
+    kill_at: Seconds | None = None
+    look_at: Seconds | None = None
+    give_up_at: Seconds | None = None
+
+    def earliest(self) -> Seconds | None:
+        times = (
+            self.start_by, self.probe_at, self.probe_until, self.term_at,
+            self.kill_at, self.look_at, self.give_up_at,
+        )  # fmt: skip
+        return min((t for t in times if t is not None), default=None)
+
+
+class Lifecycle:
+    """One model's child. `handle` is the only door; call it with TimePassed no later than `wake_at`."""
+
+    __slots__ = (
+        "_failure",
+        "_incarnation",
+        "_next",
+        "_probe_words",
+        "_spawned_at",
+        "_started_at",
+        "_timers",
+        "_tries_left",
+        "_will_retry",
+        "limits",
+        "phase",
+    )
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        """In force for the next start and the next stop."""
+        self.phase = Phase.STOPPED
+        self._incarnation: Incarnation | None = None
+        self._next: Incarnation | None = None
+        self._failure: _Failure | None = None
+        self._will_retry = False
+        self._tries_left = 0
+        self._started_at = Seconds(0.0)
+        self._spawned_at = Seconds(0.0)
+        self._probe_words = ""
+        self._timers = _Timers()
+
+    @property
+    def incarnation(self) -> Incarnation | None:
+        """The one whose child there is; None while stopped."""
+        return self._incarnation
+
+    @property
+    def wake_at(self) -> Seconds | None:
+        """When time alone changes something next."""
+        return self._timers.earliest()
+
+    def handle(self, event: Event, now: Seconds) -> list[Effect]:
+        """Take in one thing that happened at `now`; what it calls for, in order."""
+        match event:
+            case Wanted(incarnation=incarnation):
+                effects = self._wanted(incarnation, now)
+            case Unwanted(incarnation=incarnation):
+                effects = self._unwanted(incarnation, now)
+            case Spawned():
+                effects = self._spawned(now)
+            case SpawnFailed(reason=reason):
+                self._failure = _Failure(reason=reason)
+                effects = self._gone(now)
+            case ProbeAnswered():
+                effects = self._probe_answered(event, now)
+            case Exited():
+                effects = self._exited(event, now)
+            case Gone():
+                effects = self._gone(now)
+            case TimePassed():
+                effects = self._time_passed(now)
+            case _:
+                assert_never(event)
+        return effects
+
+    def _wanted(self, incarnation: Incarnation, now: Seconds) -> list[Effect]:
+        if self._incarnation is None:
+            return self._start(incarnation, now)
+        if self.phase is Phase.STOPPING:
+            return self._wait_to_start(incarnation)
+        if incarnation < self._incarnation:  # from before its own end was heard of
+            return [ReportStopped(incarnation=incarnation)]
+        if (
+            incarnation > self._incarnation
+        ):  # one start, one number: the child cannot change its own
+            self._next = incarnation
+            return self._stop(now)
+        return [ReportReady(incarnation=incarnation)] if self.phase is Phase.READY else []
+
+    def _wait_to_start(self, incarnation: Incarnation) -> list[Effect]:
+        replaced, self._next = self._next, incarnation
+        if replaced is None or replaced == incarnation:
+            return []
+        return [ReportStopped(incarnation=replaced)]
+
+    def _unwanted(self, incarnation: Incarnation, now: Seconds) -> list[Effect]:
+        if incarnation == self._next:
+            self._next = None
+            if incarnation != self._incarnation:
+                return [ReportStopped(incarnation=incarnation)]
+        if incarnation != self._incarnation:
+            return [ReportStopped(incarnation=incarnation)]
+        self._will_retry = False
+        if self.phase is Phase.STOPPING:
+            return []
+        return self._stop(now)
+
+    def _start(self, incarnation: Incarnation, now: Seconds) -> list[Effect]:
+        self._incarnation = incarnation
+        self._started_at = now
+        self._tries_left = self.limits.port_tries
+        return self._spawn(incarnation)
+
+    def _spawn(self, incarnation: Incarnation) -> list[Effect]:
+        self.phase = Phase.STARTING
+        self._tries_left -= 1
+        self._failure = None
+        self._will_retry = False
+        self._probe_words = "no answer yet"
+        self._timers = _Timers(start_by=Seconds(self._started_at + self.limits.start_timeout))
+        return [Spawn(incarnation=incarnation)]
+
+    def _spawned(self, now: Seconds) -> list[Effect]:
+        assert self._incarnation is not None
+        self._spawned_at = now
+        self._timers.probe_at = Seconds(now + _FIRST_PROBE)
+        return [ReportStarting(incarnation=self._incarnation)]
+
+    def _probe_answered(self, answer: ProbeAnswered, now: Seconds) -> list[Effect]:
+        if self.phase is not Phase.STARTING:
+            return []
+        assert self._incarnation is not None
+        match answer.readiness:
+            case Readiness.READY:
+                self.phase = Phase.READY
+                self._timers = _Timers()
+                return [EndProbe(), ReportReady(incarnation=self._incarnation)]
+            case Readiness.NOT_YET:
+                self._probe_words = answer.words or self._probe_words
+                self._timers.probe_until = None
+                self._timers.probe_at = self._next_probe(now)
+                return [EndProbe()]
+            case Readiness.FOREIGN:
+                return self._fail(answer.words, now, will_retry=self._tries_left > 0)
+            case _:
+                assert_never(answer.readiness)
+
+    def _next_probe(self, now: Seconds) -> Seconds:
+        pace = max(_FIRST_PROBE, (now - self._spawned_at) * _PROBE_SHARE)
+        return Seconds(now + min(pace, _SLOWEST_PROBE))
+
+    def _exited(self, exited: Exited, now: Seconds) -> list[Effect]:
+        if self.phase is not Phase.STOPPING:
+            is_loading = self.phase is Phase.STARTING
+            self._will_retry = is_loading and exited.port_taken and self._tries_left > 0
+            reason = f"the child {exited.how} while {'loading' if is_loading else 'ready'}"
+            self._failure = _Failure(
+                reason=f"{reason}: {exited.hint}" if exited.hint else reason,
+                last_lines=exited.last_lines,
+            )
+        elif self._failure is not None and not self._failure.last_lines:
+            self._failure = _Failure(reason=self._failure.reason, last_lines=exited.last_lines)
+        self.phase = Phase.STOPPING
+        self._timers = _Timers(
+            look_at=Seconds(now + _LOOK_AGAIN), give_up_at=Seconds(now + KILL_PATIENCE)
+        )
+        return [EndProbe(), Kill()]
+
+    def _fail(self, reason: str, now: Seconds, *, will_retry: bool = False) -> list[Effect]:
+        self._failure = _Failure(reason=reason)
+        self._will_retry = will_retry
+        return self._stop(now)
+
+    def _stop(self, now: Seconds) -> list[Effect]:
+        self.phase = Phase.STOPPING
+        grace, again = self.limits.stop_grace, self.limits.term_again
+        self._timers = _Timers(kill_at=Seconds(now + grace))
+        if again is not None and again < grace:
+            self._timers.term_at = Seconds(now + again)
+        return [EndProbe(), Terminate()]
+
+    def _gone(self, now: Seconds) -> list[Effect]:
+        assert self._incarnation is not None
+        if self._will_retry and now < self._started_at + self.limits.start_timeout:
+            return self._spawn(self._incarnation)
+        report = self._last_report(self._incarnation)
+        wanted = self._next
+        self.phase = Phase.STOPPED
+        self._incarnation = self._next = self._failure = None
+        self._will_retry = False
+        self._timers = _Timers()
+        return [report] if wanted is None else [report, *self._start(wanted, now)]
+
+    def _last_report(self, incarnation: Incarnation) -> ReportStopped | ReportFailed:
+        if self._failure is None:
+            return ReportStopped(incarnation=incarnation)
+        return ReportFailed(
+            incarnation=incarnation,
+            reason=self._failure.reason,
+            last_lines=self._failure.last_lines,
+        )
+
+    def _time_passed(self, now: Seconds) -> list[Effect]:
+        due = self._timers
+        if _has_come(due.start_by, now):
+            return self._fail(
+                f"the child was not ready within {self.limits.start_timeout:g} s"
+                f" (last seen: {self._probe_words}): raise healthCheckTimeout if it only needs longer",
+                now,
+            )
+        if _has_come(due.probe_until, now):
+            words = f"a probe got no answer for {PROBE_TIMEOUT:g} s"
+            return self._probe_answered(
+                ProbeAnswered(readiness=Readiness.NOT_YET, words=words), now
+            )
+        if _has_come(due.probe_at, now):
+            due.probe_at, due.probe_until = None, Seconds(now + PROBE_TIMEOUT)
+            return [StartProbe()]
+        if _has_come(due.give_up_at, now):
+            return self._give_up(now)
+        return self._press_on(now)
+
+    def _press_on(self, now: Seconds) -> list[Effect]:
+        due = self._timers
+        if _has_come(due.kill_at, now):
+            self._timers = _Timers(give_up_at=Seconds(now + KILL_PATIENCE))
+            return [Kill()]
+        if _has_come(due.term_at, now):
+            due.term_at = None
+            return [Terminate()]
+        if _has_come(due.look_at, now):
+            due.look_at = Seconds(now + _LOOK_AGAIN)
+            return [Kill()]
+        return []
+
+    def _give_up(self, now: Seconds) -> list[Effect]:
+        self._will_retry = False
+        self._failure = _Failure(
+            reason=f"the child did not end within {KILL_PATIENCE:g} s of KILL: it hangs in the kernel"
+            " (look for state D in ps, and at the GPU driver's log); its memory may still be taken"
+        )
+        return [GiveUp(), *self._gone(now)]
+
+
+def _has_come(at: Seconds | None, now: Seconds) -> bool:
+    return at is not None and now >= at

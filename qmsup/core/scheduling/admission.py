@@ -1,0 +1,118 @@
+"""Whether a request may be served now, and if not, why: the one decision tree.
+
+An arrival and every re-examination of the line ask `judge`. It changes nothing, and it knows no single request:
+waiters of one case get one verdict. The order of the questions is the contract.
+"""
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from qmsup.core.scheduling.line import Because, Case, Wants
+from qmsup.core.scheduling.state import Model, State
+from qmsup.errors import Code, Refusal
+from qmsup.ids import ModelId
+
+
+@dataclass(frozen=True, slots=True)
+class Serves:
+    """The model is ready and has room: grant."""
+
+
+@dataclass(frozen=True, slots=True)
+class Joins:
+    """A swap to the model is under way: wait for that."""
+
+
+@dataclass(frozen=True, slots=True)
+class Starts:
+    """Nothing stands against loading the model once these have stopped."""
+
+    evict: tuple[ModelId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Waits:
+    """It waits in the line.
+
+    Attributes:
+        collides: the targets of the swaps that stand in its way.
+    """
+
+    because: Because
+    collides: tuple[ModelId, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Refuses:
+    """There will be no grant."""
+
+    refusal: Refusal
+
+
+Verdict = Serves | Joins | Starts | Waits | Refuses
+
+_SERVES = Serves()
+_JOINS = Joins()
+_WAITS = {because: Waits(because) for because in Because}
+
+
+def judge(state: State, case: Case) -> Verdict:
+    """What becomes of a waiter, now.
+
+    Args:
+        state: read, never changed; `state.now` is the time.
+        case: the model, and whether a lease or only its readiness is wanted.
+    """
+    model = state.models.get(case.model)
+    if model is None or model.is_removed:
+        return Refuses(unknown_model(state, case.model))
+    is_ready = model.is_ready
+    if not is_ready and (refusal := _unavailable(state, model)) is not None:
+        return Refuses(refusal)
+    if case.wants is Wants.NOTHING:
+        return _WAITS[Because.SILENT]
+    if model.swap is not None:
+        return _WAITS[Because.ABORTING] if model.swap.is_aborting else _JOINS
+    if is_ready:
+        return _judge_ready(model, case.wants)
+    return _judge_start(state, model)
+
+
+def _judge_ready(model: Model, wants: Wants) -> Verdict:
+    """A ready target needs no policy: what is loaded is served."""
+    if model.is_draining:
+        return _WAITS[Because.CLOSING]
+    if wants is Wants.READY or len(model.leases) < model.limit:
+        return _SERVES
+    return _WAITS[Because.AT_LIMIT]
+
+
+def _judge_start(state: State, model: Model) -> Verdict:
+    evict = state.policy.eviction_for(model.id, state.running_beside(model.id))
+    collides = tuple(swap.target for swap in state.swaps.values() if swap.meets(model.id, evict))
+    if collides:
+        return Waits(Because.COLLIDES, collides)
+    models = state.models
+    if any(models[victim].leases for victim in evict):
+        return _WAITS[Because.BUSY]
+    return Starts(evict)
+
+
+def unknown_model(state: State, name: ModelId) -> Refusal:
+    """No such model; names up to three that look alike."""
+    known = [model.id for model in state.models.values() if not model.is_removed]
+    near = get_close_matches(name, known, n=3)
+    hint = f"; did you mean {', '.join(repr(str(n)) for n in near)}?" if near else ""
+    return Refusal(code=Code.MODEL_NOT_FOUND, message=f"there is no model {str(name)!r}{hint}")
+
+
+def _unavailable(state: State, model: Model) -> Refusal | None:
+    left = model.back_off.left(state.now)
+    if left <= 0:
+        return None
+    return Refusal(
+        code=Code.MODEL_UNAVAILABLE,
+        message=f"model {str(model.id)!r} failed to start and is not tried again for {left:.1f} s: "
+        f"{model.back_off.error}",
+        retry_after=left,
+    )

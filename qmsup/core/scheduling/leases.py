@@ -1,0 +1,178 @@
+"""Leases: one use of a model each. `offered` by a grant, `held` once accepted, then gone.
+
+A count can never be stranded: an offer that nobody answers lapses, and an acceptance that comes after that either
+revives the lease, if the same child is still there, or has the listener cut the relay.
+"""
+
+from qmsup.core.scheduling.effects import Cut, Grant
+from qmsup.core.scheduling.events import Outcome, RequestArrived
+from qmsup.core.scheduling.line import Waiter
+from qmsup.core.scheduling.residency import forget_removed, stop_when_idle
+from qmsup.core.scheduling.state import Lease, Model, State
+from qmsup.errors import Code, Refusal
+from qmsup.ids import LeaseId, RequestId
+from qmsup.units import Seconds
+
+VOID = Refusal(
+    code=Code.MODEL_UNLOADED, message="the model this request was granted on has been stopped"
+)
+"""What a listener is told whose lease does not exist any more."""
+
+
+def grant(state: State, waiter: Waiter, origin: RequestArrived) -> None:
+    """Offer a lease. The waiter is in no line any more."""
+    model = state.models[origin.model]
+    child = model.child
+    assert child is not None, "only a ready model is granted"
+    lease = Lease(
+        id=LeaseId(origin.request),
+        listener=origin.listener,
+        model=origin.model,
+        incarnation=child.incarnation,
+        upstream=child.upstream,
+        was_ready=waiter.was_ready,
+        waited=Seconds(state.now - waiter.rank.arrived),
+    )
+    lease.alarm = state.deadlines.add(
+        Seconds(state.now + state.spec.scheduler.offer_timeout), lease
+    )
+    _add(state, model, lease)
+    state.emit(grant_of(state, lease))
+
+
+def grant_of(state: State, lease: Lease) -> Grant:
+    """The words of a lease's offer, the first time and when asked again."""
+    return Grant(
+        cause=state.event,
+        request=RequestId(lease.id),
+        listener=lease.listener,
+        model=lease.model,
+        incarnation=lease.incarnation,
+        upstream=lease.upstream,
+        was_ready=lease.was_ready,
+        waited=lease.waited,
+    )
+
+
+def accept(state: State, request: RequestId) -> None:
+    """The listener relays. Late, the lease is revived or the listener is told to cut."""
+    lease = state.leases.get(LeaseId(request))
+    if lease is not None:
+        _hold(state, lease)
+        return
+    lapsed = state.lapsed.pop(LeaseId(request), None)
+    if lapsed is None:
+        return
+    model = state.models.get(lapsed.model)
+    if model is not None and is_serving(model, lapsed) and lapsed.listener in state.listeners:
+        lapsed.is_held = True
+        _add(state, model, lapsed)
+        state.record("lease.revived", model=model.id, request=request)
+    else:
+        void(state, lapsed)
+
+
+def decline(state: State, request: RequestId) -> None:
+    """The client had gone when the grant came."""
+    lease = state.leases.get(LeaseId(request))
+    if lease is None:
+        state.lapsed.pop(LeaseId(request), None)
+    else:
+        end(state, lease, Outcome.ABANDONED)
+
+
+def release(state: State, id_: LeaseId, outcome: Outcome, *, was_served: bool) -> None:
+    """The work under a lease ended; an unknown or released lease is ignored."""
+    lease = state.leases.get(id_) or state.lapsed.pop(id_, None)
+    if lease is None:
+        return
+    if was_served:
+        _credit(state, lease)
+    if id_ in state.leases:
+        end(state, lease, outcome)
+
+
+def lapse(state: State, lease: Lease) -> None:
+    """Nobody answered the offer in time."""
+    state.lapsed.keep(lease.id, lease)
+    state.record("lease.lapsed", model=lease.model, request=RequestId(lease.id))
+    end(state, lease, Outcome.ABANDONED)
+
+
+def adopt(state: State, model: Model, lease: Lease) -> None:
+    """A listener told of a lease that is not known here."""
+    lease.is_held = True
+    _add(state, model, lease)
+    state.lapsed.pop(lease.id, None)
+    state.record("lease.adopted", model=model.id, request=RequestId(lease.id))
+
+
+def end(state: State, lease: Lease, _outcome: Outcome) -> None:
+    """A lease is gone, whatever its state was. The only place where a model becomes idle."""
+    model = state.models[lease.model]
+    del state.leases[lease.id]
+    del model.leases[lease.id]
+    del state.listeners[lease.listener].leases[lease.id]
+    state.deadlines.cancel(lease.alarm)
+    if model.leases:
+        state.stir(model.id)
+        return
+    state.reorder()
+    stop_when_idle(state, model)
+    forget_removed(state, model)
+    state.stir_all()
+
+
+def cut_all(state: State, model: Model, refusal: Refusal) -> None:
+    """End every relay on a model that is about to be stopped under them."""
+    for lease in list(model.leases.values()):
+        _cut(state, lease, refusal)
+        end(state, lease, Outcome.FAILED)
+
+
+def void(state: State, lease: Lease) -> None:
+    """Have a listener cut a relay whose lease does not exist."""
+    _cut(state, lease, VOID)
+
+
+def is_serving(model: Model, lease: Lease) -> bool:
+    """Whether the child that a lease was granted on still serves."""
+    child = model.child
+    return child is not None and model.is_ready and child.incarnation == lease.incarnation
+
+
+def _hold(state: State, lease: Lease) -> None:
+    if not lease.is_held:
+        lease.is_held = True
+        state.deadlines.cancel(lease.alarm)
+        lease.alarm = None
+
+
+def _add(state: State, model: Model, lease: Lease) -> None:
+    state.leases[lease.id] = lease
+    model.leases[lease.id] = lease
+    state.listeners[lease.listener].leases[lease.id] = lease
+    state.touch(model)
+
+
+def _cut(state: State, lease: Lease, refusal: Refusal) -> None:
+    state.emit(
+        Cut(
+            cause=state.event,
+            request=RequestId(lease.id),
+            listener=lease.listener,
+            refusal=refusal,
+        )
+    )
+
+
+def _credit(state: State, lease: Lease) -> None:
+    """The child answered a request, so its start was a good one."""
+    model = state.models.get(lease.model)
+    if model is None:
+        return
+    if model.child is not None and model.child.incarnation == lease.incarnation:
+        model.child.has_served = True
+    if model.back_off.failures:
+        model.back_off = model.back_off.after_service(lease.incarnation)
+        state.stir(model.id)

@@ -1,0 +1,189 @@
+"""The line: who waits, in which order, and at which place.
+
+Waiters that cannot differ in what becomes of them (the same model, wanted in the same way) form a group, so that
+one judgement does for all of them. Over the groups there is one order: higher priority first, then arrival.
+"""
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NamedTuple
+
+from qmsup.core.scheduling.deadlines import Alarm
+from qmsup.core.scheduling.events import LoadAsked, RequestArrived
+from qmsup.ids import ModelId
+from qmsup.units import Seconds
+
+
+class Because(StrEnum):
+    """Why a waiter waits."""
+
+    AT_LIMIT = "at_limit"
+    """As many requests as the model takes at once are in flight."""
+    ABORTING = "aborting"
+    """A load of this model that nobody wanted any more is being given up."""
+    CLOSING = "closing"
+    """The model takes no new requests: it stops when the last one ends."""
+    COLLIDES = "collides"
+    """A swap under way meets what this one would load or stop."""
+    BUSY = "busy"
+    """A model that would have to stop has requests in flight."""
+    SILENT = "silent"
+    """The listener that asked has not been heard for a while, so nothing is granted to it."""
+
+
+class Wants(StrEnum):
+    """What a waiter is after."""
+
+    LEASE = "lease"
+    NOTHING = "nothing"
+    """Its listener is silent: it keeps its place and is passed over."""
+    READY = "ready"
+    """A control client's load: the model has to be ready, no lease is taken."""
+
+
+class Case(NamedTuple):
+    """What the judge looks at. Waiters of one case get one verdict."""
+
+    model: ModelId
+    wants: Wants
+
+
+class Rank(NamedTuple):
+    """The place of arrival: earlier first, and no two alike."""
+
+    arrived: Seconds
+    number: int
+
+
+@dataclass(slots=True, eq=False)
+class Waiter:
+    """A request, or a control client's load, that has no answer yet.
+
+    Attributes:
+        origin: what was asked.
+        rank: when it came; it keeps that through every load that did not serve it.
+        was_ready: the model was ready when it came.
+        joined: the swap it waits for; None = it stands in the line.
+        place: what its listener was last told.
+        alarm: the end of its own patience with waiting at all (`timeout`).
+    """
+
+    origin: RequestArrived | LoadAsked
+    case: Case
+    rank: Rank
+    was_ready: bool = False
+    joined: ModelId | None = None
+    place: int = 0
+    alarm: Alarm | None = None
+
+    @property
+    def is_streaming(self) -> bool:
+        """Whether the client can be told its place."""
+        return isinstance(self.origin, RequestArrived) and self.origin.streaming
+
+
+@dataclass(slots=True, eq=False)
+class Group:
+    """The waiters of one case, earliest first, and what the judge last said of them."""
+
+    case: Case
+    priority: int
+    waiters: list[Waiter] = field(default_factory=list)
+    because: Because = Because.COLLIDES
+
+
+def _rank(waiter: Waiter) -> Rank:
+    return waiter.rank
+
+
+class Line:
+    """All waiting requests of all models, in one order.
+
+    Attributes:
+        groups: by case; none is empty.
+        has_moved: somebody's place has changed since the places were last told.
+    """
+
+    __slots__ = ("_latest", "_priority", "groups", "has_moved", "size", "streaming")
+
+    def __init__(self, priority: Mapping[ModelId, int]) -> None:
+        self.groups: dict[Case, Group] = {}
+        self.size = 0
+        self.streaming = 0
+        self.has_moved = False
+        self._priority = priority
+        self._latest = Rank(Seconds(float("-inf")), 0)
+
+    def add(self, waiter: Waiter) -> Group:
+        """Put a waiter at its place of arrival."""
+        case = waiter.case
+        group = self.groups.get(case)
+        if group is None:
+            group = Group(case, self._priority.get(case.model, 0))
+            self.groups[case] = group
+        if waiter.rank > self._latest:
+            self._latest = waiter.rank
+            group.waiters.append(waiter)
+            # Without priorities nobody stands behind the latest arrival.
+            self.has_moved |= bool(self._priority)
+        else:
+            insort(group.waiters, waiter, key=_rank)
+            self.has_moved = True
+        self.size += 1
+        self.streaming += waiter.is_streaming
+        return group
+
+    def remove(self, waiter: Waiter) -> None:
+        """Take a waiter out; those behind it move up."""
+        group = self.groups[waiter.case]
+        del group.waiters[bisect_left(group.waiters, waiter.rank, key=_rank)]
+        if not group.waiters:
+            del self.groups[waiter.case]
+        self.has_moved = True
+        self.size -= 1
+        self.streaming -= waiter.is_streaming
+
+    def place_of(self, waiter: Waiter) -> int:
+        """1 = next. Cheap for the latest arrival, a look at each group for any other."""
+        own = self.groups[waiter.case].priority
+        place = 1
+        if waiter.rank == self._latest:
+            for group in self.groups.values():
+                if group.priority >= own:
+                    place += len(group.waiters)
+            return place - 1
+        for group in self.groups.values():
+            if group.priority > own:
+                place += len(group.waiters)
+            elif group.priority == own:
+                place += bisect_left(group.waiters, waiter.rank, key=_rank)
+        return place
+
+    def of_model(self, model: ModelId) -> Iterator[Group]:
+        """The groups that wait for one model."""
+        for wants in Wants:
+            if (group := self.groups.get(Case(model, wants))) is not None:
+                yield group
+
+    def count(self, model: ModelId) -> int:
+        """How many wait for one model."""
+        return sum(len(group.waiters) for group in self.of_model(model))
+
+    def in_order(self) -> list[Waiter]:
+        """Everybody, first to last. A walk over the whole line: not for every event."""
+        by_priority: dict[int, list[Waiter]] = {}
+        for group in self.groups.values():
+            by_priority.setdefault(group.priority, []).extend(group.waiters)
+        line: list[Waiter] = []
+        for priority in sorted(by_priority, reverse=True):
+            line += sorted(by_priority[priority], key=_rank)
+        return line
+
+    def reorder(self, priority: Mapping[ModelId, int]) -> None:
+        """Other priorities are in force."""
+        self._priority = priority
+        for group in self.groups.values():
+            group.priority = priority.get(group.case.model, 0)
+        self.has_moved = True

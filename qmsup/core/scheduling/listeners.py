@@ -1,0 +1,99 @@
+"""Worker processes of listeners: joined, silent, heard again, lost. What a worker had goes with it.
+
+A worker's greeting is its whole word: a lease or a waiter of its that it does not name is not there any more.
+"""
+
+from qmsup.core.scheduling import leases, requests, waiting
+from qmsup.core.scheduling.events import ListenerJoined, LiveLease, Outcome
+from qmsup.core.scheduling.state import Lease, Listener, State
+from qmsup.ids import LeaseId, WorkerId
+from qmsup.units import Seconds
+
+
+def joined(state: State, event: ListenerJoined) -> None:
+    """A worker greeted, for the first time or again."""
+    listener = state.listeners.get(event.listener)
+    if listener is None:
+        listener = Listener(event.listener, event.name, event.pid)
+        state.listeners[event.listener] = listener
+        state.record("listener.joined", because=event.listener)
+    else:
+        listener.name, listener.pid = event.name, event.pid
+        waiting.hear(state, listener)
+        _forget_what_ended(state, listener, event)
+    for live in event.leases:
+        _take_over(state, listener, live)
+    for arrival in event.waiting:
+        requests.arrived(state, arrival)
+
+
+def suspected(state: State, worker: WorkerId) -> None:
+    """A worker is alive but silent: nothing new for it, what it has is kept for a grace."""
+    listener = state.listeners.get(worker)
+    if listener is None or listener.silence is not None:
+        return
+    at = Seconds(state.now + state.spec.scheduler.listener_grace)
+    listener.silence = state.deadlines.add(at, listener)
+    waiting.fall_silent(state, listener)
+    state.record("listener.silent", because=worker)
+
+
+def lost(state: State, worker: WorkerId) -> None:
+    """A worker's process is gone."""
+    state.lost.keep(worker, None)
+    listener = state.listeners.get(worker)
+    if listener is not None:
+        state.deadlines.cancel(listener.silence)
+        _give_up(state, listener)
+        del state.listeners[worker]
+        state.record("listener.lost", because=worker)
+
+
+def silent_for_too_long(state: State, listener: Listener) -> None:
+    """The grace is over. If the worker lives, it greets again and its leases are looked at anew."""
+    for lease in listener.leases.values():
+        state.lapsed.keep(lease.id, lease)
+    _give_up(state, listener)
+    state.record("listener.given_up", because=listener.worker)
+
+
+def _give_up(state: State, listener: Listener) -> None:
+    for waiter in list(listener.waiters.values()):
+        waiting.leave(state, waiter)
+    for lease in list(listener.leases.values()):
+        leases.end(state, lease, Outcome.ABANDONED)
+
+
+def _forget_what_ended(state: State, listener: Listener, event: ListenerJoined) -> None:
+    live = {LeaseId(lease.request) for lease in event.leases}
+    for lease in list(listener.leases.values()):
+        # An offer may still be on its way to the worker: it lapses by itself.
+        if lease.is_held and lease.id not in live:
+            leases.end(state, lease, Outcome.UNKNOWN)
+    waits = {arrival.request for arrival in event.waiting}
+    for request, waiter in list(listener.waiters.items()):
+        if request not in waits:
+            waiting.leave(state, waiter)
+
+
+def _take_over(state: State, listener: Listener, live: LiveLease) -> None:
+    lease_id = LeaseId(live.request)
+    if lease_id in state.leases:
+        leases.accept(state, live.request)
+        return
+    model = state.models.get(live.model)
+    lease = Lease(
+        id=lease_id,
+        listener=listener.worker,
+        model=live.model,
+        incarnation=live.incarnation,
+        upstream="",
+        was_ready=True,
+        waited=Seconds(0.0),
+    )
+    # A child of the scheduler's former life may live on: its streams are left alone.
+    is_former = live.incarnation < state.first_incarnation
+    if model is not None and (is_former or leases.is_serving(model, lease)):
+        leases.adopt(state, model, lease)
+    else:
+        leases.void(state, lease)

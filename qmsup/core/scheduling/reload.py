@@ -1,0 +1,41 @@
+"""A new configuration. What runs keeps running; what is no longer named ends when it is idle."""
+
+from qmsup.core.eviction.policy import members_of
+from qmsup.core.scheduling import residency, swaps, waiting
+from qmsup.core.scheduling.admission import unknown_model
+from qmsup.core.scheduling.state import Model, State
+from qmsup.spec import Spec
+
+
+def applied(state: State, spec: Spec) -> None:
+    """Put a validated configuration in force. Leases and the line stay."""
+    former_groups = members_of(state.spec)
+    state.spec = spec
+    removed = [
+        model
+        for model in state.models.values()
+        if model.id not in spec.models and not model.is_removed
+    ]
+    for model in removed:
+        model.is_removed = True
+        model.group = former_groups.get(model.id)
+    for new in spec.models.values():
+        model = state.models.setdefault(new.id, Model(new.id, new))
+        model.is_removed = False
+        model.group = None
+        if model.spec != new:
+            model.spec = new
+    state.line.reorder(spec.scheduler.priority)
+    for model in removed:
+        _remove(state, model)
+    residency.renew_policy(state)
+    state.record("config.applied", evicts=tuple(model.id for model in removed))
+    state.stir_all()
+
+
+def _remove(state: State, model: Model) -> None:
+    waiting.turn_away_all(state, model, unknown_model(state, model.id))
+    if model.swap is not None:
+        swaps.abort(state, model.swap, is_wanted_gone=True)
+    residency.stop_when_idle(state, model)
+    residency.forget_removed(state, model)

@@ -1,0 +1,237 @@
+"""Requests and loads: their arrival, their end while they wait, and the walks along the line that serve them."""
+
+import heapq
+from typing import assert_never
+
+from qmsup.core.scheduling import leases, swaps, waiting
+from qmsup.core.scheduling.admission import Joins, Refuses, Serves, Starts, Verdict, Waits, judge
+from qmsup.core.scheduling.effects import Refuse
+from qmsup.core.scheduling.events import LoadAsked, RequestArrived
+from qmsup.core.scheduling.line import Case, Group, Rank, Waiter, Wants
+from qmsup.core.scheduling.state import Model, State
+from qmsup.errors import Code, Refusal
+from qmsup.ids import AskId, LeaseId, ModelId, RequestId
+from qmsup.units import Seconds
+
+SHUTTING_DOWN = Refusal(code=Code.SHUTTING_DOWN, message="the scheduler is shutting down")
+
+_A_LOAD = Seconds(5.0)
+"""Taken for a model's load time until one has been seen."""
+_LONGEST_RETRY = Seconds(300.0)
+
+
+def arrived(state: State, event: RequestArrived) -> None:
+    """Somebody asks for a model, or asks again."""
+    if _is_repeated(state, event):
+        return
+    if not waiting.is_heard(state, event.listener):
+        return
+    model = state.models.get(event.model)
+    waiter = Waiter(
+        event,
+        Case(event.model, Wants.LEASE),
+        _rank(state, event.waited),
+        was_ready=model is not None and model.is_ready,
+    )
+    _admit(state, waiter)
+
+
+def load_asked(state: State, event: LoadAsked) -> None:
+    """A control client wants a model ready."""
+    if state.is_repeated(event.ask):
+        return
+    _admit(state, Waiter(event, Case(event.model, Wants.READY), _rank(state, Seconds(0.0))))
+
+
+def abandoned(state: State, request: RequestId) -> None:
+    """The client of a waiting request has gone; of one whose offer is under way, too."""
+    waiter = state.waiters.get(request)
+    if waiter is not None:
+        waiting.leave(state, waiter)
+        return
+    lease = state.leases.get(LeaseId(request))
+    if lease is not None and not lease.is_held:
+        leases.decline(state, request)
+
+
+def withdrawn(state: State, ask: AskId) -> None:
+    """The control client is gone: a load is wanted no longer, an unload goes on without an answer."""
+    match state.asks.get(ask):
+        case Waiter() as waiter:
+            waiting.leave(state, waiter)
+        case None:
+            pass
+        case _:
+            del state.asks[ask]
+
+
+def timed_out(state: State, waiter: Waiter) -> None:
+    """A waiter's own deadline has come."""
+    waited = state.now - waiter.rank.arrived
+    waiting.step_out(state, waiter)
+    waiting.turn_away(
+        state,
+        waiter,
+        Refusal(
+            code=Code.WAIT_TIMEOUT,
+            message=f"no turn on model {str(waiter.case.model)!r} within {waited:.1f} s",
+        ),
+    )
+
+
+def drain(state: State) -> None:
+    """Serve whoever can be served, as if the line were walked once, in order, and each judged.
+
+    A group that has to wait is judged once: nothing that happens later in the same walk can help it.
+    """
+    if not state.line.size:
+        state.stirred.clear()
+        state.is_stirred = False
+        return
+    while state.is_stirred or state.stirred:
+        heap = [_turn(group) for group in _stirred_groups(state)]
+        state.is_stirred = False
+        state.stirred.clear()
+        heapq.heapify(heap)
+        while heap:
+            group = heapq.heappop(heap)[2]
+            if _advance(state, group) and group.waiters:
+                heapq.heappush(heap, _turn(group))
+
+
+def abort_what_nobody_wants(state: State) -> None:
+    """Give up each load without a waiter that stands in the way of somebody in the line."""
+    if not any(swap.is_abandoned for swap in state.swaps.values()):
+        return
+    for group in state.line.groups.values():
+        match judge(state, group.case):
+            case Waits(collides=collides):
+                swaps.abort_abandoned(state, collides)
+            case _:
+                pass
+
+
+def _is_repeated(state: State, event: RequestArrived) -> bool:
+    """Whether it is known; then it gets its last answer again."""
+    request = event.request
+    if (lease := state.leases.get(LeaseId(request))) is not None:
+        state.emit(leases.grant_of(state, lease))
+    elif (waiter := state.waiters.get(request)) is not None:
+        waiting.tell_where(state, waiter)
+    elif (refusal := state.refused.get(request)) is not None:
+        state.emit(
+            Refuse(cause=state.event, request=request, listener=event.listener, refusal=refusal)
+        )
+    else:
+        return False
+    return True
+
+
+def _rank(state: State, waited: Seconds) -> Rank:
+    state.arrivals += 1
+    return Rank(Seconds(state.now - waited), state.arrivals)
+
+
+def _admit(state: State, waiter: Waiter) -> None:
+    if state.ending is not None:
+        waiting.turn_away(state, waiter, SHUTTING_DOWN)
+        return
+    verdict = judge(state, waiter.case)
+    match verdict:
+        case Waits(because=because):
+            refusal = _full(state, waiter)
+            if refusal is not None:
+                waiting.turn_away(state, waiter, refusal)
+                return
+            waiting.take_in(state, waiter)
+            waiting.stand_in_line(state, waiter, because)
+            waiting.tell_where(state, waiter)
+            state.record(
+                "request.waits",
+                model=waiter.case.model,
+                request=_request_of(waiter),
+                because=because,
+            )
+        case Joins() | Starts():
+            waiting.take_in(state, waiter)
+            _promote(state, waiter, verdict)
+        case Serves() | Refuses():
+            _promote(state, waiter, verdict)
+        case _:
+            assert_never(verdict)
+
+
+def _promote(state: State, waiter: Waiter, verdict: Serves | Joins | Starts | Refuses) -> None:
+    """Do what the judge found. The waiter is in no line."""
+    match verdict:
+        case Serves():
+            waiting.serve(state, waiter)
+        case Joins():
+            waiting.join(state, state.swaps[waiter.case.model], waiter)
+        case Starts(evict=evict):
+            model = state.models[waiter.case.model]
+            swap = swaps.start(state, model, evict, _request_of(waiter))
+            waiting.join(state, swap, waiter)
+        case Refuses(refusal=refusal):
+            waiting.turn_away(state, waiter, refusal)
+        case _:
+            assert_never(verdict)
+
+
+def _stirred_groups(state: State) -> list[Group]:
+    line = state.line
+    if state.is_stirred:
+        return list(line.groups.values())
+    return [group for model in state.stirred for group in line.of_model(model)]
+
+
+def _turn(group: Group) -> tuple[int, Rank, Group]:
+    return (-group.priority, group.waiters[0].rank, group)
+
+
+def _advance(state: State, group: Group) -> bool:
+    """Judge the first of a group; False = it waits, and so do all behind it."""
+    verdict: Verdict = judge(state, group.case)
+    if isinstance(verdict, Waits):
+        group.because = verdict.because
+        return False
+    waiter = group.waiters[0]
+    state.line.remove(waiter)
+    _promote(state, waiter, verdict)
+    return True
+
+
+def _request_of(waiter: Waiter) -> RequestId | None:
+    origin = waiter.origin
+    return origin.request if isinstance(origin, RequestArrived) else None
+
+
+def _full(state: State, waiter: Waiter) -> Refusal | None:
+    """Whether there is no more room to wait in."""
+    line = state.line
+    if line.size >= state.spec.scheduler.line_max:
+        return Refusal(
+            code=Code.LINE_FULL,
+            message=f"{line.size} requests wait already, over all models",
+            retry_after=_until_a_turn(state, waiter.case.model),
+        )
+    model = state.models[waiter.case.model]
+    waits = line.count(model.id)
+    if model.spec.queue_max is not None and waits >= model.spec.queue_max:
+        return Refusal(
+            code=Code.QUEUE_FULL,
+            message=f"{waits} requests wait already for model {str(model.id)!r}",
+            retry_after=_until_a_turn(state, model.id),
+        )
+    return None
+
+
+def _until_a_turn(state: State, own: ModelId) -> Seconds:
+    """A guess from the load times seen: everybody who waits is loaded once before this one."""
+    ahead = {group.case.model for group in state.line.groups.values()} | {own}
+    total = sum(_load_time(state.models[model]) for model in ahead)
+    return Seconds(min(_LONGEST_RETRY, max(1.0, total)))
+
+
+def _load_time(model: Model) -> Seconds:
+    return _A_LOAD if model.load_time is None else model.load_time

@@ -1,0 +1,177 @@
+"""The one door: `Scheduler.handle(event, now) -> list[Effect]`. No clock, thread, socket or log behind it."""
+
+from typing import assert_never
+
+from qmsup.core.scheduling import (
+    children,
+    leases,
+    listeners,
+    places,
+    reload,
+    requests,
+    shutdown,
+    unload,
+)
+from qmsup.core.scheduling.effects import ArmWake, Effect
+from qmsup.core.scheduling.events import (
+    AskWithdrawn,
+    ConfigApplied,
+    Event,
+    GrantAccepted,
+    GrantDeclined,
+    LeaseReleased,
+    ListenerJoined,
+    ListenerLost,
+    ListenerSuspected,
+    LoadAsked,
+    ProcessFailed,
+    ProcessReady,
+    ProcessStarting,
+    ProcessStopped,
+    RequestAbandoned,
+    RequestArrived,
+    ShutdownAsked,
+    UnloadAsked,
+    Woke,
+)
+from qmsup.core.scheduling.line import Waiter
+from qmsup.core.scheduling.state import Due, Ending, Lease, Listener, Model, Places, State
+from qmsup.ids import Incarnation
+from qmsup.spec import Spec
+from qmsup.units import Seconds
+
+_FIRST = Incarnation(1)
+
+
+class Scheduler:
+    """Owns the state; every change of it is one call of `handle`."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, spec: Spec, first_incarnation: Incarnation = _FIRST) -> None:
+        """Nothing runs yet.
+
+        Args:
+            spec: the configuration in force until a ConfigApplied.
+            first_incarnation: above every number used in the scheduler's former lives.
+        """
+        self._state = State(spec, first_incarnation)
+
+    @property
+    def state(self) -> State:
+        """To be read: by views, and by the checks of invariants."""
+        return self._state
+
+    def handle(self, event: Event, now: Seconds) -> list[Effect]:
+        """Take one event in, and say what is to be done.
+
+        Args:
+            event: what happened.
+            now: the monotonic clock; never less than in the call before.
+
+        Returns:
+            Orders, to be carried out in this order; the last is the one ArmWake.
+        """
+        state = self._state
+        state.begin(now)
+        _take(state, event)
+        if state.is_stirred or state.stirred:
+            requests.drain(state)
+        if state.swaps and state.line.size:
+            requests.abort_what_nobody_wants(state)
+        if state.ending is not None:
+            shutdown.go_on(state)
+        if state.line.has_moved:
+            places.tell(state)
+        state.emit(ArmWake(cause=state.event, at=state.deadlines.earliest()))
+        return state.effects
+
+
+def _take(state: State, event: Event) -> None:
+    match event:
+        case RequestArrived():
+            requests.arrived(state, event)
+        case GrantAccepted(request=request):
+            leases.accept(state, request)
+        case LeaseReleased(lease=lease, outcome=outcome, served=served):
+            leases.release(state, lease, outcome, was_served=served)
+        case GrantDeclined(request=request):
+            leases.decline(state, request)
+        case RequestAbandoned(request=request):
+            requests.abandoned(state, request)
+        case ListenerJoined() | ListenerSuspected() | ListenerLost():
+            _take_of_listener(state, event)
+        case ProcessStarting() | ProcessReady() | ProcessStopped() | ProcessFailed():
+            _take_of_child(state, event)
+        case _:
+            _take_of_operator(state, event)
+
+
+def _take_of_listener(
+    state: State, event: ListenerJoined | ListenerSuspected | ListenerLost
+) -> None:
+    match event:
+        case ListenerJoined():
+            listeners.joined(state, event)
+        case ListenerSuspected(listener=listener):
+            listeners.suspected(state, listener)
+        case ListenerLost(listener=listener):
+            listeners.lost(state, listener)
+        case _:
+            assert_never(event)
+
+
+def _take_of_child(
+    state: State, event: ProcessStarting | ProcessReady | ProcessStopped | ProcessFailed
+) -> None:
+    match event:
+        case ProcessStarting():
+            children.starting(state, event)
+        case ProcessReady():
+            children.ready(state, event)
+        case ProcessStopped():
+            children.stopped(state, event)
+        case ProcessFailed():
+            children.failed(state, event)
+        case _:
+            assert_never(event)
+
+
+def _take_of_operator(
+    state: State,
+    event: UnloadAsked | LoadAsked | AskWithdrawn | ConfigApplied | Woke | ShutdownAsked,
+) -> None:
+    match event:
+        case UnloadAsked():
+            unload.asked(state, event)
+        case LoadAsked():
+            requests.load_asked(state, event)
+        case AskWithdrawn(ask=ask):
+            requests.withdrawn(state, ask)
+        case ConfigApplied(spec=spec):
+            reload.applied(state, spec)
+        case Woke():
+            while (due := state.deadlines.take_due(state.now)) is not None:
+                _time_has_come(state, due)
+        case ShutdownAsked():
+            shutdown.asked(state)
+        case _:
+            assert_never(event)
+
+
+def _time_has_come(state: State, due: Due) -> None:
+    match due:
+        case Lease():
+            leases.lapse(state, due)
+        case Waiter():
+            requests.timed_out(state, due)
+        case Listener():
+            listeners.silent_for_too_long(state, due)
+        case Ending():
+            shutdown.time_is_up(state, due)
+        case Places():
+            due.alarm = None
+        case Model():
+            pass  # its back-off is over: the next request tries again
+        case _:
+            assert_never(due)

@@ -1,0 +1,60 @@
+"""The end: nobody is granted any more, what is in flight gets its time, then children are stopped or kept."""
+
+from qmsup.core.scheduling import leases, residency, swaps, waiting
+from qmsup.core.scheduling.effects import EndProcess
+from qmsup.core.scheduling.line import Waiter
+from qmsup.core.scheduling.requests import SHUTTING_DOWN
+from qmsup.core.scheduling.state import Ending, State, Unload
+from qmsup.spec import OnExit
+from qmsup.units import Seconds
+
+
+def asked(state: State) -> None:
+    """Turn everybody away; give what is in flight its time."""
+    if state.ending is not None:
+        return
+    state.ending = Ending()
+    state.record("shutdown.asked", because=state.spec.on_exit)
+    for waiter in state.line.in_order():
+        _turn_away(state, waiter)
+    for swap in list(state.swaps.values()):
+        for waiter in list(swap.joiners):
+            _turn_away(state, waiter)
+        if state.spec.on_exit is OnExit.STOP:
+            swaps.abort(state, swap, is_wanted_gone=True)
+    at = Seconds(state.now + state.spec.shutdown_drain)
+    state.deadlines.add(at, state.ending)
+
+
+def time_is_up(state: State, ending: Ending) -> None:
+    """What is still in flight has had its time. With kept children it may go on without us."""
+    ending.is_over = True
+    if state.spec.on_exit is OnExit.STOP:
+        for model in list(state.models.values()):
+            leases.cut_all(state, model, SHUTTING_DOWN)
+
+
+def go_on(state: State) -> None:
+    """After each event: stop what has become idle, and end when nothing is left to wait for."""
+    ending = state.ending
+    if ending is None or ending.is_told:
+        return
+    if state.spec.on_exit is OnExit.STOP:
+        for model in list(state.models.values()):
+            if model.is_ready and not model.leases:
+                residency.stop(state, model)
+        if any(True for _ in state.residents):
+            return
+    if state.leases and not ending.is_over:
+        return
+    ending.is_told = True
+    for ask in list(state.asks.values()):
+        if isinstance(ask, Unload):
+            state.answer(ask.ask, refusal=SHUTTING_DOWN)
+    state.asks.clear()
+    state.emit(EndProcess(cause=state.event))
+
+
+def _turn_away(state: State, waiter: Waiter) -> None:
+    waiting.step_out(state, waiter)
+    waiting.turn_away(state, waiter, SHUTTING_DOWN)

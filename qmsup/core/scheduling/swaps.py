@@ -1,0 +1,133 @@
+"""Swaps: stop an evict set, then load a target. EVICTING, LOADING, done; or failed, or aborted, from anywhere.
+
+A swap is ended by reports about exactly the incarnations it asked for, in whatever order they come.
+"""
+
+from qmsup.core.scheduling import residency, waiting
+from qmsup.core.scheduling.admission import Serves, Waits, judge
+from qmsup.core.scheduling.line import Rank, Waiter
+from qmsup.core.scheduling.state import Model, State, Swap, SwapPhase
+from qmsup.errors import Code, InvariantBrokenError, Refusal
+from qmsup.ids import ModelId, RequestId
+from qmsup.units import Seconds
+
+
+def start(
+    state: State, model: Model, evict: tuple[ModelId, ...], request: RequestId | None
+) -> Swap:
+    """Stop these models side by side, then load the target; at once when there is nothing to stop."""
+    swap = Swap(model.id, evict, state.now)
+    state.swaps[model.id] = swap
+    model.swap = swap
+    state.touch(model)
+    state.settle(model)
+    state.record(
+        "swap.started",
+        model=model.id,
+        request=request,
+        evicts=evict,
+        because=state.policy.name if evict else "fits",
+    )
+    for victim in evict:
+        swap.left.add(victim)
+        residency.stop(state, state.models[victim])
+    if not swap.left:
+        _load(state, model, swap)
+    return swap
+
+
+def abort(state: State, swap: Swap, *, is_wanted_gone: bool = False) -> None:
+    """Have a swap end without its target.
+
+    Args:
+        state: changed.
+        swap: has no joiner.
+        is_wanted_gone: the model is to stop whatever became of its start, rather than that nobody waits for it.
+    """
+    assert not swap.joiners, "a swap that somebody waits for is never aborted"
+    if swap.is_aborting:
+        return
+    swap.is_aborting = True
+    state.record("swap.aborted", model=swap.target, because=swap.phase)
+    if swap.phase is SwapPhase.LOADING:
+        order = residency.stop if is_wanted_gone else residency.give_up_start
+        order(state, state.models[swap.target])
+
+
+def abort_abandoned(state: State, collides: tuple[ModelId, ...]) -> None:
+    """Of the swaps in somebody's way, give up those that nobody waits for."""
+    for target in collides:
+        if state.swaps[target].is_abandoned:
+            abort(state, state.swaps[target])
+
+
+def victim_gone(state: State, victim: ModelId) -> None:
+    """A model has no process left; the swap that stopped it goes on."""
+    for swap in list(state.swaps.values()):
+        if victim in swap.left:
+            swap.left.discard(victim)
+            if not swap.left:
+                _evicted(state, swap)
+
+
+def loaded(state: State, swap: Swap) -> None:
+    """The target answers requests."""
+    model = state.models[swap.target]
+    model.load_time = Seconds(state.now - swap.started)
+    state.record("swap.done", model=swap.target, because=f"{model.load_time:.3f} s")
+    joiners = sorted(swap.joiners, key=_rank)
+    _close(state, model)
+    for waiter in joiners:
+        waiter.joined = None
+        # Before anybody else is judged: whoever paid for the load is served by it, up to the limit.
+        match judge(state, waiter.case):
+            case Serves():
+                waiting.serve(state, waiter)
+            case Waits(because=because):
+                waiting.stand_in_line(state, waiter, because)
+            case verdict:
+                raise InvariantBrokenError(f"the load of {swap.target!r} ended in {verdict}")
+
+
+def failed(state: State, swap: Swap, reason: str, last_lines: str) -> None:
+    """The target could not be started."""
+    model = state.models[swap.target]
+    state.record("swap.failed", model=swap.target, because=reason)
+    words = f"model {str(swap.target)!r} could not be loaded: {reason}"
+    if last_lines:
+        words += f"\n{last_lines}"
+    refusal = Refusal(code=Code.MODEL_LOAD_FAILED, message=words)
+    joiners = sorted(swap.joiners, key=_rank)
+    swap.joiners.clear()
+    _close(state, model)
+    for waiter in joiners:
+        waiting.turn_away(state, waiter, refusal)
+
+
+def ended(state: State, swap: Swap) -> None:
+    """An aborted swap is over."""
+    _close(state, state.models[swap.target])
+
+
+def _rank(waiter: Waiter) -> Rank:
+    return waiter.rank
+
+
+def _evicted(state: State, swap: Swap) -> None:
+    if swap.is_aborting:
+        ended(state, swap)
+    else:
+        _load(state, state.models[swap.target], swap)
+
+
+def _load(state: State, model: Model, swap: Swap) -> None:
+    swap.phase = SwapPhase.LOADING
+    swap.incarnation = residency.bring_up(state, model)
+
+
+def _close(state: State, model: Model) -> None:
+    del state.swaps[model.id]
+    model.swap = None
+    state.settle(model)
+    residency.forget_removed(state, model)
+    state.stir_all()

@@ -1,0 +1,142 @@
+"""What people and programs are shown of the state: frozen, in plain words, made on demand."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from qmsup.core.scheduling.events import RequestArrived
+from qmsup.core.scheduling.line import Because, Waiter
+from qmsup.core.scheduling.state import Model, State
+from qmsup.ids import Incarnation, ListenerName, ModelId, RequestId, WorkerId
+from qmsup.spec import Spec
+from qmsup.units import MiB, Seconds
+
+
+class ModelState(StrEnum):
+    """A model's state in the words of `/running`."""
+
+    STOPPED = "stopped"
+    STARTING = "starting"
+    READY = "ready"
+    STOPPING = "stopping"
+    FAILED = "failed"
+    """Its last start failed; a request tries again once the back-off is over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelView:
+    """One model.
+
+    Attributes:
+        upstream: `host:port`, "" while not ready.
+        in_flight: leases, offered or held.
+        queued: requests and loads that wait for it, in the line or for its swap.
+        since: how long it has been in this state.
+        est_vram: what it is charged; 0 = unknown.
+        last_error: why it failed, "" when it did not.
+    """
+
+    id: ModelId
+    state: ModelState
+    pid: int | None
+    port: int | None
+    upstream: str
+    incarnation: Incarnation | None
+    in_flight: int
+    queued: int
+    since: Seconds
+    est_vram: MiB
+    last_error: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlaceView:
+    """One place in the line. `request` is None for a control client's load."""
+
+    request: RequestId | None
+    model: ModelId
+    place: int
+    waited: Seconds
+    because: Because
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListenerView:
+    """One worker process of a listener.
+
+    Attributes:
+        waiting: requests in the line or waiting for a swap.
+        held: leases, offered or held.
+        is_silent: suspected: nothing is granted to it.
+    """
+
+    worker: WorkerId
+    name: ListenerName
+    pid: int
+    waiting: int
+    held: int
+    is_silent: bool
+
+
+def models(state: State, spec: Spec, now: Seconds) -> tuple[ModelView, ...]:
+    """Every model of the configuration, in its order; then those that only still run."""
+    named = [state.models[model] for model in spec.models if model in state.models]
+    others = [model for model in state.models.values() if model.id not in spec.models]
+    return tuple(_model(state, model, now) for model in (*named, *others))
+
+
+def line(state: State, now: Seconds) -> tuple[PlaceView, ...]:
+    """The whole line, first to last."""
+    return tuple(
+        PlaceView(
+            request=_request_of(waiter),
+            model=waiter.case.model,
+            place=place,
+            waited=Seconds(now - waiter.rank.arrived),
+            because=state.line.groups[waiter.case].because,
+        )
+        for place, waiter in enumerate(state.line.in_order(), 1)
+    )
+
+
+def listeners(state: State) -> tuple[ListenerView, ...]:
+    """Every worker process that greeted."""
+    return tuple(
+        ListenerView(
+            worker=listener.worker,
+            name=listener.name,
+            pid=listener.pid,
+            waiting=len(listener.waiters),
+            held=len(listener.leases),
+            is_silent=listener.silence is not None,
+        )
+        for listener in state.listeners.values()
+    )
+
+
+def _model(state: State, model: Model, now: Seconds) -> ModelView:
+    child = model.child
+    return ModelView(
+        id=model.id,
+        state=_state_of(model),
+        pid=None if child is None else child.pid,
+        port=None if child is None else child.port,
+        upstream="" if child is None else child.upstream,
+        incarnation=None if child is None else child.incarnation,
+        in_flight=len(model.leases),
+        queued=state.line.count(model.id) + (0 if model.swap is None else len(model.swap.joiners)),
+        since=Seconds(now - model.since),
+        est_vram=model.running_spec.est_vram,
+        last_error=model.back_off.error,
+    )
+
+
+def _state_of(model: Model) -> ModelState:
+    if model.child is not None:
+        return ModelState(model.child.phase)
+    if model.leaving:
+        return ModelState.STOPPING
+    return ModelState.FAILED if model.back_off.failures else ModelState.STOPPED
+
+
+def _request_of(waiter: Waiter) -> RequestId | None:
+    return waiter.origin.request if isinstance(waiter.origin, RequestArrived) else None

@@ -1,0 +1,162 @@
+"""Waiters: how one comes to wait, is served, turned away, or leaves. Which of these happens is judged elsewhere."""
+
+from typing import assert_never
+
+from qmsup.core.scheduling import leases
+from qmsup.core.scheduling.effects import LineMoved, Refuse, TellLoading
+from qmsup.core.scheduling.events import LoadAsked, RequestArrived
+from qmsup.core.scheduling.line import Because, Case, Waiter, Wants
+from qmsup.core.scheduling.state import Listener, Model, State, Swap
+from qmsup.errors import Refusal
+from qmsup.ids import ListenerName, ModelId, WorkerId
+from qmsup.units import Seconds
+
+
+def take_in(state: State, waiter: Waiter) -> None:
+    """From now on somebody waits, in the line or for a swap. Its deadline runs in either."""
+    match waiter.origin:
+        case RequestArrived(request=request, listener=listener, timeout=timeout):
+            state.waiters[request] = waiter
+            state.listeners[listener].waiters[request] = waiter
+            if timeout:
+                at = Seconds(waiter.rank.arrived + timeout)
+                waiter.alarm = state.deadlines.add(at, waiter)
+        case LoadAsked(ask=ask):
+            state.asks[ask] = waiter
+        case _:
+            assert_never(waiter.origin)
+
+
+def stand_in_line(state: State, waiter: Waiter, because: Because) -> None:
+    """Wait at the place of arrival."""
+    group = state.line.add(waiter)
+    group.because = because
+
+
+def join(state: State, swap: Swap, waiter: Waiter) -> None:
+    """Leave the line for a swap to the model."""
+    swap.joiners[waiter] = None
+    waiter.joined = swap.target
+    waiter.place = 0
+    tell_where(state, waiter)
+
+
+def tell_where(state: State, waiter: Waiter) -> None:
+    """Tell a request's listener at once where it stands; a control client is not told."""
+    origin = waiter.origin
+    if not isinstance(origin, RequestArrived):
+        return
+    if waiter.joined is not None:
+        state.emit(TellLoading(cause=state.event, listener=origin.listener, request=origin.request))
+        return
+    waiter.place = state.line.place_of(waiter)
+    state.emit(
+        LineMoved(
+            cause=state.event,
+            listener=origin.listener,
+            places=((origin.request, waiter.place),),
+        )
+    )
+
+
+def serve(state: State, waiter: Waiter) -> None:
+    """Grant a request its lease; tell a control client that its model is ready."""
+    _forget(state, waiter)
+    match waiter.origin:
+        case RequestArrived() as origin:
+            leases.grant(state, waiter, origin)
+        case LoadAsked(ask=ask, model=model):
+            state.answer(ask, f"{model} is ready")
+        case _:
+            assert_never(waiter.origin)
+
+
+def turn_away(state: State, waiter: Waiter, refusal: Refusal) -> None:
+    """Refuse. The waiter is in no line and no swap any more."""
+    _forget(state, waiter)
+    match waiter.origin:
+        case RequestArrived(request=request, listener=listener):
+            state.refused.keep(request, refusal)
+            state.emit(
+                Refuse(cause=state.event, request=request, listener=listener, refusal=refusal)
+            )
+        case LoadAsked(ask=ask):
+            state.answer(ask, refusal=refusal)
+        case _:
+            assert_never(waiter.origin)
+
+
+def turn_away_all(state: State, model: Model, refusal: Refusal) -> None:
+    """Refuse everybody who waits for a model, first come first told."""
+    waiters = [w for group in state.line.of_model(model.id) for w in group.waiters]
+    if model.swap is not None:
+        waiters += model.swap.joiners
+    for waiter in sorted(waiters, key=lambda waiter: waiter.rank):
+        step_out(state, waiter)
+        turn_away(state, waiter, refusal)
+
+
+def leave(state: State, waiter: Waiter) -> None:
+    """The one who waited has gone."""
+    step_out(state, waiter)
+    _forget(state, waiter)
+
+
+def step_out(state: State, waiter: Waiter) -> None:
+    """Out of the line, or out of the swap that it waits for."""
+    if waiter.joined is None:
+        state.line.remove(waiter)
+    else:
+        del state.swaps[waiter.joined].joiners[waiter]
+        waiter.joined = None
+
+
+def is_heard(state: State, worker: WorkerId) -> bool:
+    """Note a sign of life; False for a worker whose process is gone."""
+    listener = state.listeners.get(worker)
+    if listener is not None:
+        hear(state, listener)
+        return True
+    if worker in state.lost:
+        return False
+    state.listeners[worker] = Listener(worker, ListenerName(""), 0)
+    return True
+
+
+def hear(state: State, listener: Listener) -> None:
+    """A worker lives: what waits in it counts."""
+    if listener.silence is not None:
+        state.deadlines.cancel(listener.silence)
+        listener.silence = None
+        _regroup(state, listener, Wants.LEASE)
+
+
+def fall_silent(state: State, listener: Listener) -> None:
+    """Pass over what waits in a silent worker."""
+    _regroup(state, listener, Wants.NOTHING)
+
+
+def _regroup(state: State, listener: Listener, wants: Wants) -> None:
+    models: set[ModelId] = set()
+    for waiter in listener.waiters.values():
+        in_line = waiter.joined is None
+        if in_line:
+            state.line.remove(waiter)
+        waiter.case = Case(waiter.case.model, wants)
+        if in_line:
+            because = Because.SILENT if wants is Wants.NOTHING else Because.COLLIDES
+            stand_in_line(state, waiter, because)
+            models.add(waiter.case.model)
+    state.stirred |= models
+
+
+def _forget(state: State, waiter: Waiter) -> None:
+    state.deadlines.cancel(waiter.alarm)
+    match waiter.origin:
+        case RequestArrived(request=request, listener=listener):
+            if state.waiters.pop(request, None) is not None:
+                del state.listeners[listener].waiters[request]
+        case LoadAsked(ask=ask):
+            state.asks.pop(ask, None)
+        case _:
+            assert_never(waiter.origin)

@@ -1,0 +1,275 @@
+"""A scheduler on a desk: told events in words, it answers effects in words.
+
+    r1 asks a      -> load a1, loading r1
+    a1 ready       -> grant r1
+    r1 ends        ->
+
+`a1` is incarnation 1 of model a: numbers grow over all models. Records are left out; ask for them with `records`.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from qmsup.core.scheduling import invariants
+from qmsup.core.scheduling.effects import (
+    AbortStart,
+    Answer,
+    ArmWake,
+    Cut,
+    Effect,
+    EndProcess,
+    EnsureReady,
+    Grant,
+    LineMoved,
+    Record,
+    Refuse,
+    Stop,
+    TellLoading,
+)
+from qmsup.core.scheduling.events import (
+    AskWithdrawn,
+    Event,
+    GrantAccepted,
+    GrantDeclined,
+    LeaseReleased,
+    ListenerJoined,
+    ListenerLost,
+    ListenerSuspected,
+    LoadAsked,
+    Outcome,
+    ProcessFailed,
+    ProcessReady,
+    ProcessStarting,
+    ProcessStopped,
+    RequestAbandoned,
+    RequestArrived,
+    ShutdownAsked,
+    UnloadAsked,
+    Woke,
+)
+from qmsup.core.scheduling.scheduler import Scheduler
+from qmsup.ids import (
+    AskId,
+    Incarnation,
+    LeaseId,
+    ListenerName,
+    ModelId,
+    RequestId,
+    WorkerId,
+)
+from qmsup.spec import GroupSpec, ModelSpec, Spec
+from qmsup.units import MiB, Seconds
+
+WORKER = WorkerId("w1")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TablePolicy:
+    """Loading t stops what the table says, as far as it runs."""
+
+    table: Mapping[str, str]
+    name: str = "table"
+
+    def eviction_for(self, target: ModelId, running: Sequence[ModelId]) -> tuple[ModelId, ...]:
+        victims = self.table.get(target, "").split()
+        return tuple(model for model in running if model in victims)
+
+
+def spec_of(
+    models: str, *, slots: int = 4, sizes: Mapping[str, int] | None = None, **others: object
+) -> Spec:
+    """Models by name; `sizes` in MiB."""
+    made = {
+        ModelId(name): ModelSpec(
+            id=ModelId(name),
+            argv=("child",),
+            slots=slots,
+            est_vram=MiB((sizes or {}).get(name, 0)),
+        )
+        for name in models.split()
+    }
+    return replace(Spec(models=made), **others)  # type: ignore[arg-type]
+
+
+def group(name: str, members: str, **others: bool) -> GroupSpec:
+    """A group by the names of its members."""
+    return GroupSpec(id=name, members=tuple(ModelId(m) for m in members.split()), **others)
+
+
+class Desk:
+    """A scheduler, a clock that moves when told, and what was said last."""
+
+    def __init__(self, spec: Spec, *, evicts: Mapping[str, str] | None = None) -> None:
+        self.scheduler = Scheduler(spec)
+        if evicts is not None:
+            self.scheduler.state.policy = TablePolicy(table=evicts)
+        self.now = 0.0
+        self.effects: list[Effect] = []
+
+    def tell(self, event: Event) -> list[Effect]:
+        """Hand over one event, and check every invariant afterwards."""
+        self.effects = self.scheduler.handle(event, Seconds(self.now))
+        invariants.check(self.scheduler.state, Seconds(self.now))
+        wakes = [effect for effect in self.effects if isinstance(effect, ArmWake)]
+        assert len(wakes) == 1, "one wake for each event"
+        assert self.effects[-1] is wakes[0], "the wake comes last"
+        return self.effects
+
+    @property
+    def wake(self) -> float | None:
+        """What the last ArmWake said."""
+        last = self.effects[-1]
+        assert isinstance(last, ArmWake)
+        return last.at
+
+    def say(self, words: str) -> str:
+        """One step in words, and what came of it."""
+        if words.startswith("at "):
+            self.now = float(words[3:])
+            return self.told()
+        self.tell(event_of(words))
+        return self.told()
+
+    def told(self) -> str:
+        """The last effects, in words."""
+        return ", ".join(text for effect in self.effects if (text := words_of(effect)))
+
+    def records(self) -> list[Record]:
+        """The decisions among the last effects."""
+        return [effect for effect in self.effects if isinstance(effect, Record)]
+
+    def play(self, story: str) -> None:
+        """Say each line's left side; the right side is what must come of it."""
+        for line in story.strip().splitlines():
+            said, _, wanted = (part.strip() for part in line.partition("->"))
+            if not said:
+                continue
+            if said.startswith("at "):
+                self.now = float(said[3:])
+                said = "woke"
+            self.tell(event_of(said))
+            assert self.told() == wanted, f"{said!r} at {self.now}"
+
+
+def event_of(words: str) -> Event:
+    """`r1 asks a`, `a1 ready`, `unload x a b`, …"""
+    who, *rest = words.split()
+    if who in _COMMANDS:
+        return _COMMANDS[who](rest)
+    return _VERBS[rest[0]](who, rest[1:])
+
+
+def _asks(request: str, words: list[str]) -> Event:
+    model, *options = words
+    given = dict(option.split("=") for option in options if "=" in option)
+    return RequestArrived(
+        request=RequestId(request),
+        listener=WorkerId(given.get("from", WORKER)),
+        model=ModelId(model),
+        streaming="streaming" in options,
+        timeout=Seconds(float(given["timeout"])) if "timeout" in given else None,
+        waited=Seconds(float(given.get("waited", "0"))),
+    )
+
+
+def _child(name: str) -> tuple[ModelId, Incarnation]:
+    model = name.rstrip("0123456789")
+    return ModelId(model), Incarnation(int(name[len(model) :]))
+
+
+def _ready(name: str, words: list[str]) -> Event:
+    model, incarnation = _child(name)
+    return ProcessReady(
+        model=model,
+        incarnation=incarnation,
+        upstream=f"127.0.0.1:{5800 + incarnation}",
+        pid=1000 + incarnation,
+        total_slots=int(words[0]) if words else None,
+    )
+
+
+def _starting(name: str, _: list[str]) -> Event:
+    model, incarnation = _child(name)
+    return ProcessStarting(
+        model=model, incarnation=incarnation, pid=1000 + incarnation, port=5800 + incarnation
+    )
+
+
+def _gone(name: str, _: list[str]) -> Event:
+    model, incarnation = _child(name)
+    return ProcessStopped(model=model, incarnation=incarnation)
+
+
+def _fails(name: str, words: list[str]) -> Event:
+    model, incarnation = _child(name)
+    return ProcessFailed(
+        model=model,
+        incarnation=incarnation,
+        reason="exited with 1",
+        last_lines=" ".join(words),
+    )
+
+
+def _ends(request: str, words: list[str]) -> Event:
+    return LeaseReleased(
+        lease=LeaseId(request), outcome=Outcome.FINISHED, served="unserved" not in words
+    )
+
+
+_VERBS: dict[str, Callable[[str, list[str]], Event]] = {
+    "asks": _asks,
+    "leaves": lambda who, _: RequestAbandoned(request=RequestId(who)),
+    "accepts": lambda who, _: GrantAccepted(request=RequestId(who)),
+    "declines": lambda who, _: GrantDeclined(request=RequestId(who)),
+    "ends": _ends,
+    "starting": _starting,
+    "ready": _ready,
+    "gone": _gone,
+    "fails": _fails,
+    "joins": lambda who, words: ListenerJoined(
+        listener=WorkerId(who), name=ListenerName("main"), pid=77
+    ),
+    "silent": lambda who, _: ListenerSuspected(listener=WorkerId(who)),
+    "lost": lambda who, _: ListenerLost(listener=WorkerId(who)),
+    "withdrawn": lambda who, _: AskWithdrawn(ask=AskId(who)),
+}
+
+_COMMANDS: dict[str, Callable[[list[str]], Event]] = {
+    "load": lambda words: LoadAsked(ask=AskId(words[0]), model=ModelId(words[1])),
+    "unload": lambda words: UnloadAsked(
+        ask=AskId(words[0]), models=tuple(ModelId(m) for m in words[1:])
+    ),
+    "drain": lambda words: UnloadAsked(
+        ask=AskId(words[0]), models=tuple(ModelId(m) for m in words[1:]), drain=True
+    ),
+    "shutdown": lambda _: ShutdownAsked(),
+    "woke": lambda _: Woke(),
+}
+
+
+def words_of(effect: Effect) -> str:
+    """An effect in words; "" for a Record and for ArmWake."""
+    match effect:
+        case Grant():
+            return f"grant {effect.request}"
+        case Refuse():
+            return f"refuse {effect.request} {effect.refusal.code}"
+        case Cut():
+            return f"cut {effect.request} {effect.refusal.code}"
+        case LineMoved():
+            return " ".join(f"{request} at {place}" for request, place in effect.places)
+        case TellLoading():
+            return f"loading {effect.request}"
+        case EnsureReady():
+            return f"load {effect.model}{effect.incarnation}"
+        case Stop():
+            return f"stop {effect.model}{effect.incarnation}"
+        case AbortStart():
+            return f"abort {effect.model}{effect.incarnation}"
+        case Answer():
+            word = "done" if effect.refusal is None else effect.refusal.code
+            return f"answer {effect.ask} {word}"
+        case EndProcess():
+            return "end"
+        case Record() | ArmWake():
+            return ""
