@@ -67,6 +67,7 @@ class Gateway:
         self._router = router
         self._epoch = epoch
         self._askers: dict[AskId, tuple[bytes, str]] = {}
+        self._expected: dict[AskId, Mapping[str, object]] = {}
         self._replies: OrderedDict[AskId, bytes] = OrderedDict()
 
     def read(self, sender: bytes, frame: bytes) -> Greeted | Heard | Asked | None:
@@ -101,7 +102,11 @@ class Gateway:
         if answer.refusal is not None:
             self.refuse(answer.ask, answer.refusal)
         else:
-            self.reply(answer.ask, {"text": answer.text})
+            self.reply(answer.ask, {**self._expected.pop(answer.ask, {}), "text": answer.text})
+
+    def expect(self, ask: AskId, body: Mapping[str, object]) -> None:
+        """Say now what the answer to a question will tell beside the scheduler's words."""
+        self._expected[ask] = body
 
     def reply(self, ask: AskId, body: object) -> None:
         """Answer a control question with a body that JSON can hold."""
@@ -115,6 +120,7 @@ class Gateway:
     def _reply(
         self, ask: AskId, *, ok: bool, body: object, error: controlling.Trouble | None
     ) -> None:
+        self._expected.pop(ask, None)
         if (asker := self._askers.pop(ask, None)) is None:
             return
         client, question_id = asker

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import assert_never
 
 from qmsup.actors.gateway import Gateway
-from qmsup.actors.processes import ProcessTree
+from qmsup.actors.tree import ProcessTree
 from qmsup.core.scheduling.effects import (
     AbortStart,
     Answer,

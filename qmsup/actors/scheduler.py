@@ -4,12 +4,12 @@ Its inbox is the ROUTER socket, the worker processes' pidfds, one timer and what
 for at once. It decides nothing: every choice is `core.scheduling`'s.
 """
 
+import contextlib
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
-from typing import assert_never
+from typing import assert_never, cast
 
 import pykka
 from typing_extensions import override
@@ -17,15 +17,16 @@ from typing_extensions import override
 from qmsup.actors import answers
 from qmsup.actors.gateway import Asked, Gateway, Greeted, Heard
 from qmsup.actors.inbox import PollingInbox, TimeIsUp
+from qmsup.actors.life import Life
 from qmsup.actors.orders import Orders
-from qmsup.actors.processes import ProcessTree
+from qmsup.actors.tree import ProcessTree
 from qmsup.actors.workers import Workers
 from qmsup.core.scheduling import invariants
 from qmsup.core.scheduling.effects import ArmWake
 from qmsup.core.scheduling.events import Event, LoadAsked, ShutdownAsked, UnloadAsked, Woke
 from qmsup.core.scheduling.scheduler import Scheduler
 from qmsup.errors import Code, Refusal
-from qmsup.ids import Epoch, ModelId
+from qmsup.ids import Incarnation
 from qmsup.log import Log
 from qmsup.spec import Spec
 from qmsup.transport.router import RouterSocket
@@ -34,27 +35,14 @@ from qmsup.units import Seconds
 _log = Log("scheduler")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Life:
-    """What is fixed for one life of the scheduler process."""
-
-    epoch: Epoch
-    endpoint: str
-    config: Path
-    since: float
-    """When it started, in Unix seconds."""
-
-
 class SchedulerActor(pykka.ThreadingActor):
     """Tell it events; it answers nobody but through ZeroMQ. Frames come as `list[(identity, frames)]`."""
-
-    actor_inbox: PollingInbox
 
     def __init__(
         self,
         *,
         spec: Spec,
-        scheduler: Scheduler,
+        first_incarnation: Incarnation,
         life: Life,
         on_end: Callable[[], None],
         on_break: Callable[[], None],
@@ -63,14 +51,17 @@ class SchedulerActor(pykka.ThreadingActor):
 
         Args:
             spec: the configuration in force.
-            scheduler: the core, with nothing running yet.
+            first_incarnation: the number of the next start of a child.
             life: which life of the process this is.
             on_end: called once shutdown is complete.
             on_break: called when this actor cannot go on; the process is to end.
         """
         super().__init__()
+        self._inbox = cast(
+            "PollingInbox", self.actor_inbox
+        )  # made below; pykka knows it as any inbox
         self._spec = spec
-        self._core = scheduler
+        self._core = Scheduler(spec, first_incarnation)
         self._life = life
         self._on_end = on_end
         self._on_break = on_break
@@ -88,22 +79,22 @@ class SchedulerActor(pykka.ThreadingActor):
         try:
             self._router = RouterSocket(self._life.endpoint)
             self._gateway = Gateway(self._router, self._life.epoch)
-            self._workers = Workers(self.actor_inbox)
+            self._workers = Workers(self._inbox)
             self._processes = ProcessTree(self._spec, self.actor_ref.tell)
             self._orders = Orders(self._gateway, self._processes, self._on_end)
         except Exception:
             _log.exception("scheduler.cannot_start")
             self._on_break()
             raise
-        self.actor_inbox.watch(self._router.fileno(), self._receive, eager=True)
+        self._inbox.watch(self._router.fileno(), self._receive, eager=True)
         _log.info("scheduler.started", epoch=self._life.epoch, endpoint=self._life.endpoint)
 
     @override
     def on_stop(self) -> None:
         self._workers.close()
-        self.actor_inbox.forget(self._router.fileno())
+        self._inbox.forget(self._router.fileno())
         self._router.close()
-        self.actor_inbox.close()
+        self._inbox.close()
 
     @override
     def on_failure(self, *_: object) -> None:
@@ -121,8 +112,7 @@ class SchedulerActor(pykka.ThreadingActor):
             case TimeIsUp():
                 self._look_at_the_clock()
             case StopNow():
-                self._processes.stop_now()
-                self._on_end()
+                self._on_end()  # the tree ends then, and each manager its child
             case _:
                 self._handle(message)  # type: ignore[arg-type] # actors tell events, nothing else
         self._set_alarm()
@@ -168,7 +158,7 @@ class SchedulerActor(pykka.ThreadingActor):
 
     def _set_alarm(self) -> None:
         times = [t for t in (self._wake_at, self._workers.next_check()) if t is not None]
-        self.actor_inbox.wake_at(min(times, default=None))
+        self._inbox.wake_at(min(times, default=None))
 
     def _answer(self, asked: Asked) -> None:
         try:
@@ -179,14 +169,18 @@ class SchedulerActor(pykka.ThreadingActor):
     def _answer_verb(self, asked: Asked) -> None:
         match asked.verb:
             case "load":
-                self._handle(LoadAsked(ask=asked.ask, model=answers.model_of(asked.args, self._spec)))
+                self._handle(
+                    LoadAsked(ask=asked.ask, model=answers.model_of(asked.args, self._spec))
+                )
             case "unload":
                 models, drain = answers.models_of(asked.args, self._spec)
+                stopping = answers.with_child(self._core.state, self._spec, _now(), models)
+                self._gateway.expect(asked.ask, {"stopped": stopping})
                 self._handle(UnloadAsked(ask=asked.ask, models=models, drain=drain))
-            case _:
-                self._gateway.reply(asked.ask, self._reading(asked.verb, asked.args))
+            case verb:
+                self._gateway.reply(asked.ask, self._reading(verb))
 
-    def _reading(self, verb: str, _args: Mapping[str, object]) -> object:
+    def _reading(self, verb: str) -> object:
         match verb:
             case "ping":
                 return {}
@@ -207,11 +201,9 @@ class StopNow:
 
 def shutdown_of(ref: pykka.ActorRef[SchedulerActor], *, at_once: bool) -> None:
     """Have the scheduler end: in order, or at once."""
-    ref.tell(StopNow() if at_once else ShutdownAsked())
+    with contextlib.suppress(pykka.ActorDeadError):  # it has ended already
+        ref.tell(StopNow() if at_once else ShutdownAsked())
 
 
 def _now() -> Seconds:
     return Seconds(time.monotonic())
-
-
-_ = ModelId

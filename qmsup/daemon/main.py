@@ -3,12 +3,12 @@
 import signal
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
-import pykka
-
 from qmsup import log, places
-from qmsup.actors.scheduler import Life, SchedulerActor, shutdown_of
+from qmsup.actors.life import Life
+from qmsup.actors.scheduler import SchedulerActor, shutdown_of
 from qmsup.actors.tree import end_actors
 from qmsup.daemon.epoch import first_incarnation, next_epoch
 from qmsup.daemon.exits import Exit
@@ -41,7 +41,7 @@ def run_scheduler(spec: Spec, config: Path) -> Exit:
         on_end=lambda: ending.end(Exit.OK),
         on_break=lambda: ending.end(Exit.BROKEN),
     )
-    _listen_to_signals(actor)
+    _listen_to_signals(lambda again: shutdown_of(actor, at_once=again))
     code = ending.wait()
     end_actors()
     lock.release()
@@ -68,7 +68,7 @@ class Ending:
         return self._code
 
 
-def _listen_to_signals(actor: pykka.ActorRef[SchedulerActor]) -> None:
+def _listen_to_signals(end: Callable[[bool], None]) -> None:
     was_told = False
 
     def tell(number: int, _frame: object) -> None:
@@ -76,7 +76,7 @@ def _listen_to_signals(actor: pykka.ActorRef[SchedulerActor]) -> None:
         _log.info(
             "scheduler.told_to_end", signal=signal.Signals(number).name, again=was_told or None
         )
-        shutdown_of(actor, at_once=was_told)
+        end(was_told)
         was_told = True
 
     signal.signal(signal.SIGTERM, tell)

@@ -1,0 +1,137 @@
+"""What `status`, `ps` and `running` say: the core's views as bodies that JSON can hold (wire: PROTOCOL.md)."""
+
+import os
+import shlex
+from collections.abc import Mapping
+
+from qmsup import __version__
+from qmsup.actors.life import Life
+from qmsup.core.scheduling import views
+from qmsup.core.scheduling.state import State
+from qmsup.errors import QmsupError
+from qmsup.ids import ModelId
+from qmsup.spec import ModelSpec, Spec
+from qmsup.units import Seconds
+
+_WITHOUT_CHILD = (views.ModelState.STOPPED, views.ModelState.FAILED)
+
+
+class BadQuestionError(QmsupError):
+    """A control question cannot be understood. The text says which part of it, and what to write."""
+
+
+def status(state: State, life: Life) -> dict[str, object]:
+    """The scheduler process and its listeners' workers."""
+    return {
+        "pid": os.getpid(),
+        "epoch": life.epoch,
+        "version": __version__,
+        "since": life.since,
+        "config": str(life.config),
+        "listeners": [
+            {
+                "name": listener.name,
+                "worker": listener.worker,
+                "pid": listener.pid,
+                "waiting": listener.waiting,
+                "held": listener.held,
+            }
+            for listener in views.listeners(state)
+        ],
+    }
+
+
+def ps(state: State, spec: Spec, now: Seconds) -> dict[str, object]:
+    """Every model."""
+    return {
+        "models": [_row(view) for view in views.models(state, spec, now)],
+        "vram_budget_mib": spec.vram_budget,
+    }
+
+
+def _row(view: views.ModelView) -> dict[str, object]:
+    return {
+        "name": view.id,
+        "state": view.state,
+        "pid": view.pid,
+        "port": view.port,
+        "vram_mib": view.est_vram or None,
+        "ram_mib": None,
+        "ctx": None,
+        "inflight": view.in_flight,
+        "queued": view.queued,
+        "hold_s": None,
+        "ttl_s": None,
+        "age_s": round(view.since, 3) if view.pid is not None else None,
+        "error": view.last_error or None,
+    }
+
+
+def running(state: State, spec: Spec, now: Seconds) -> dict[str, object]:
+    """The models that have a child, with the fields that llama-swap's clients read and ours beside them."""
+    return {
+        "running": [
+            _running(view, spec.models.get(view.id))
+            for view in views.models(state, spec, now)
+            if view.state not in _WITHOUT_CHILD
+        ]
+    }
+
+
+def _running(view: views.ModelView, spec: ModelSpec | None) -> dict[str, object]:
+    return {
+        "model": view.id,
+        "state": view.state,
+        "cmd": shlex.join(spec.argv) if spec is not None else "",
+        "proxy": f"http://{view.upstream}" if view.upstream else "",
+        "ttl": 0,
+        "name": spec.name if spec is not None else "",
+        "description": spec.description if spec is not None else "",
+        "pid": view.pid,
+        "port": view.port,
+        "inflight": view.in_flight,
+    }
+
+
+def with_child(
+    state: State, spec: Spec, now: Seconds, models: tuple[ModelId, ...]
+) -> list[ModelId]:
+    """Those of the models (none = all) that an unload will have to stop."""
+    return [
+        view.id
+        for view in views.models(state, spec, now)
+        if view.state not in _WITHOUT_CHILD and (not models or view.id in models)
+    ]
+
+
+def models_of(args: Mapping[str, object], spec: Spec) -> tuple[tuple[ModelId, ...], bool]:
+    """The models (none = all) and the drain flag of an `unload`.
+
+    Raises:
+        BadQuestionError: an argument has the wrong shape.
+    """
+    names = args.get("models", [])
+    drain = args.get("drain", False)
+    if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+        raise BadQuestionError('unload: "models" must be a list of names; an empty one means all')
+    if not isinstance(drain, bool):
+        raise BadQuestionError('unload: "drain" must be true or false')
+    return tuple(_resolved(name, spec) for name in names), drain
+
+
+def model_of(args: Mapping[str, object], spec: Spec) -> ModelId:
+    """The model of a `load`.
+
+    Raises:
+        BadQuestionError: no name is given.
+    """
+    name = args.get("model")
+    if not isinstance(name, str) or not name:
+        raise BadQuestionError('load: "model" must be the name of a model')
+    return _resolved(name, spec)
+
+
+def _resolved(name: str, spec: Spec) -> ModelId:
+    # A name that is not configured is for the scheduler to refuse: it knows what is like it.
+    found = spec.model_named(name)
+    return found.id if found is not None else ModelId(name)
