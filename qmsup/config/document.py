@@ -66,9 +66,9 @@ class _Loader(yaml.SafeLoader):
     def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
         self.depth += 1
         if self.depth > _MAX_DEPTH:
-            raise yaml.composer.ComposerError(
-                None, None, f"nested more than {_MAX_DEPTH} levels deep", self.get_mark()
-            )
+            mark = self.peek_event().start_mark  # type: ignore[no-untyped-call]
+            said = f"nested more than {_MAX_DEPTH} levels deep"
+            raise yaml.composer.ComposerError(None, None, said, mark)
         node = super().compose_node(parent, index)
         self.depth -= 1
         return node

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 from qmsup.config.commands import without_comments
 from qmsup.config.document import Document, Value, WrittenFloat, WrittenInt, plain
-from qmsup.config.problems import Path, Problems, did_you_mean, key_text
+from qmsup.config.problems import Path, Problems, TooManyProblemsError, did_you_mean, key_text
 from qmsup.config.shape import SECTIONS, place_of
 
 REFERENCE = re.compile(r"\$\{([A-Za-z0-9_.-]+)\}")
@@ -29,10 +29,14 @@ _LONG = f"grows beyond {_MAX_TEXT // 1024} KiB by its macros; shorten them"
 
 @dataclass(frozen=True, slots=True)
 class _Wrong:
-    """Why a text cannot be expanded. `culprit` is the macro whose own text is at fault, "" = the text itself."""
+    """Why a text cannot be expanded. `culprits` are the macros whose own text is at fault; none = the text itself."""
 
-    culprit: str
+    culprits: tuple[str, ...]
     text: str
+
+
+class _TooLargeError(Exception):
+    """The budget for all macros together is spent."""
 
 
 @dataclass(slots=True)
@@ -59,7 +63,7 @@ class _Scope:
 
     def expand(self, text: str, trail: tuple[str, ...] = ()) -> tuple[str, tuple[_Wrong, ...]]:
         """The text with every reference replaced, and what is wrong with it."""
-        own = trail[-1] if trail else ""
+        own = trail[-1:]
         parts: list[str] = []
         wrong: dict[_Wrong, None] = {}
         length = end = 0
@@ -75,7 +79,7 @@ class _Scope:
                 break
         self.budget.left -= length + len(text)
         if self.budget.left < 0:
-            return "", (_Wrong(own, "the macros of this file grow too large; use fewer"),)
+            raise _TooLargeError
         return "".join([*parts, text[end:]]), tuple(wrong)
 
     def typed(self, text: str) -> Value:
@@ -91,22 +95,23 @@ class _Scope:
         return self.typed(value) if isinstance(value, str) else value
 
     def _value(self, name: str, trail: tuple[str, ...]) -> tuple[str, tuple[_Wrong, ...]]:
-        own = trail[-1] if trail else ""
+        own = trail[-1:]
         if name in trail:
-            circle = " → ".join([*trail[trail.index(name) :], name])
-            return "", (_Wrong(name, f"refers to itself ({circle}); break the circle"),)
+            circle = trail[trail.index(name) :]
+            told = " → ".join([*circle, name])
+            return "", (_Wrong(circle, f"refers to itself ({told}); break the circle"),)
         if len(trail) >= _MAX_DEPTH:
             return "", (_Wrong(own, f"macros are nested more than {_MAX_DEPTH} deep"),)
         if name in _RESERVED or name.startswith("env."):
             return self._built_in(name, own)
         if name not in self.macros:
-            told = name in self.told
-            return "", (_Wrong(name, "") if told else _Wrong(own, self._unknown(name)),)
+            is_told = name in self.told
+            return "", (_Wrong((name,), "") if is_told else _Wrong(own, self._unknown(name)),)
         if name not in self._known:
             self._known[name] = self.expand(_written(self.macros[name]), (*trail, name))
         return self._known[name]
 
-    def _built_in(self, name: str, own: str) -> tuple[str, tuple[_Wrong, ...]]:
+    def _built_in(self, name: str, own: tuple[str, ...]) -> tuple[str, tuple[_Wrong, ...]]:
         if name == _MODEL_ID and self.model is None:
             return "", (_Wrong(own, "${MODEL_ID} is known inside a model only"),)
         if name == _MODEL_ID:
@@ -115,7 +120,7 @@ class _Scope:
             return f"${{{name}}}", ()
         return self._from_env(name.removeprefix("env."), own)
 
-    def _from_env(self, name: str, own: str) -> tuple[str, tuple[_Wrong, ...]]:
+    def _from_env(self, name: str, own: tuple[str, ...]) -> tuple[str, tuple[_Wrong, ...]]:
         value = self.env.get(name)
         if value is None:
             text = f"${{env.{name}}}: the environment variable {name} is not set; set it where qmsup starts"
@@ -137,11 +142,19 @@ def _written(value: Value) -> str:
 
 
 def expand(document: Document, env: Mapping[str, str]) -> Value:
-    """The document with its macros replaced. A text that cannot be stays, and is noted in `document.problems`."""
+    """The document with its macros replaced. A text that cannot be stays, and is noted in `document.problems`.
+
+    Raises:
+        TooManyProblemsError: there is no use in going on.
+    """
     root = document.root
     if not isinstance(root, dict):
         return root
-    return _Expansion(document.problems, root, env).all()
+    try:
+        return _Expansion(document.problems, root, env).all()
+    except _TooLargeError:
+        document.problems.add((), "its macros grow too large; use fewer, or shorter ones")
+        raise TooManyProblemsError from None
 
 
 class _Expansion:
@@ -162,7 +175,8 @@ class _Expansion:
             for name in own
         }
         # A macro may lean on one that only models define; a model that does not is told so where it uses it.
-        known = ChainMap(top, dict.fromkeys(inner, ""))
+        elsewhere: dict[str, Value] = dict.fromkeys(inner, "")
+        known = ChainMap(top, elsewhere)
         told = self._check(_Scope(known, self._env, self._budget, "", bad), top, ("macros",))
         scope = _Scope(top, self._env, self._budget, None, told)
         rest = {key: value for key, value in self._root.items() if key != "models"}
@@ -208,11 +222,12 @@ class _Expansion:
     def _check(self, scope: _Scope, own: Mapping[str, Value], path: Path) -> set[str]:
         """Note what is wrong inside definitions, once and where it stands."""
         for name in own:
-            faults = [w for w in scope.expand(f"${{{name}}}")[1] if w.culprit == name]
-            for fault in faults:
-                self._problems.add((*path, name), fault.text)
-            if faults:
-                scope.told.add(name)
+            found: set[str] = set()
+            for fault in scope.expand(f"${{{name}}}")[1]:
+                if name in fault.culprits and scope.told.isdisjoint(fault.culprits):
+                    self._problems.add((*path, name), fault.text)
+                    found.add(name)
+            scope.told |= found
         return scope.told
 
     def _tree(self, value: Value, path: Path, scope: _Scope) -> Value:
@@ -240,8 +255,8 @@ class _Expansion:
             text = without_comments(text)
         expanded, wrong = scope.expand(text)
         for one in wrong:
-            if one.culprit not in scope.told:
-                at = f"by ${{{one.culprit}}}: " if one.culprit else ""
+            if scope.told.isdisjoint(one.culprits):
+                at = f"by ${{{one.culprits[0]}}}: " if one.culprits else ""
                 self._problems.add(path, at + one.text)
         if wrong:
             return text

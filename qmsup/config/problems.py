@@ -93,8 +93,7 @@ def _line(name: str, problem: Problem, line: int | None) -> str:
     place = [name, line, problem.column if problem.line else None]
     head = ":".join(str(part) for part in place if part is not None)
     key = f"{key_path(problem.path)}: " if problem.path else ""
-    text = f"{head}: {key}{problem.text}"
-    return text.encode("utf-8", "backslashreplace").decode()
+    return f"{head}: {key}{problem.text}"
 
 
 def key_path(path: Path) -> str:
@@ -114,7 +113,12 @@ def key_text(key: str) -> str:
     """A key as it is told: bare when that is clear, else quoted; never more than one line."""
     if len(key) > _SHOWN:
         key = key[: _SHOWN - 1] + "…"
-    return key if _PLAIN_KEY.fullmatch(key) else json.dumps(key, ensure_ascii=False)
+    return key if _PLAIN_KEY.fullmatch(key) else _quoted(key)
+
+
+def _quoted(text: str) -> str:
+    # Half pairs and foreign line ends are told as \\u escapes, so that a problem is one line.
+    return json.dumps(text, ensure_ascii=not text.isprintable())
 
 
 def shown(path: Path, value: object) -> str:
@@ -128,7 +132,7 @@ def shown(path: Path, value: object) -> str:
             return f", not {getattr(value, 'text', value)!s:.{_SHOWN}}"
         case str() if value:
             short = value if len(value) <= _SHOWN else value[: _SHOWN - 1] + "…"
-            return f", not {json.dumps(short, ensure_ascii=False)}"
+            return f", not {_quoted(short)}"
         case _:
             return ""
 

@@ -66,7 +66,7 @@ def _wanted(kind: str, path: Path, context: Mapping[str, object]) -> str:
     unit = f", in {_unit(path)}" if _unit(path) else ""
     if kind in _BOUNDS:
         words, name = _BOUNDS[kind]
-        return f"{words} {context.get(name)}{unit}"
+        return f"{words} {str(context.get(name)).removesuffix('.0')}{unit}"
     if kind == "literal_error":
         return f"one of {str(context.get('expected', '')).replace(chr(39), '')}"
     for start, words in _WANTED.items():

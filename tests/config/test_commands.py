@@ -1,0 +1,93 @@
+"""A command's words, and what they tell about the program."""
+
+import pytest
+
+from qmsup.config.commands import gets_port, guess_kind, own_port, slots, split
+from qmsup.spec import Kind
+
+SPLITS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "blanks and line ends": ("a  b\n c\t--d\n", ("a", "b", "c", "--d")),
+    "quotes": ("a 'b c' \"d 'e'\" f\\ g", ("a", "b c", "d 'e'", "f g")),
+    "an empty argument": ("a '' b", ("a", "", "b")),
+    "continued lines": ("a \\\n  b \\  \n c \\\r\n d", ("a", "b", "c", "d")),
+    "a backslash at the end": ("a b \\\n", ("a", "b")),
+    "comment lines": ("# one\na\n  # it's two\nb\n", ("a", "b")),
+    "a comment between continued lines": ("a \\\n # no\n b", ("a", "b")),
+    "a hash inside a line": ("a #b c#d", ("a", "#b", "c#d")),
+    "the port stays": ("a --port ${PORT} http://x:${PORT}/y", ("a", "--port", "${PORT}", "http://x:${PORT}/y")),
+    "no shell runs": ("a $HOME | b && c > d", ("a", "$HOME", "|", "b", "&&", "c", ">", "d")),
+    "nothing": (" \n# only words\n", ()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SPLITS)
+def test_a_command_is_split_as_a_shell_would(case: str) -> None:
+    cmd, argv = SPLITS[case]
+
+    assert split(cmd) == argv
+
+
+@pytest.mark.parametrize("cmd", ["a 'b", 'a "b'])
+def test_an_open_quote_is_an_error(cmd: str) -> None:
+    with pytest.raises(ValueError, match="quotation"):
+        split(cmd)
+
+
+KINDS = {
+    "llama-server": Kind.LLAMA_SERVER,
+    "/opt/x/llama-server-vulkan": Kind.LLAMA_SERVER,
+    "./sd-server": Kind.SD_SERVER,
+    "/llama-server/run": Kind.GENERIC,
+    "docker": Kind.GENERIC,
+}
+
+
+@pytest.mark.parametrize("program", KINDS)
+def test_the_kind_is_guessed_from_the_program(program: str) -> None:
+    assert guess_kind([program, "llama-server"]) is KINDS[program]
+
+
+def test_no_command_is_of_no_known_kind() -> None:
+    assert guess_kind([]) is Kind.GENERIC
+
+
+SLOTS: dict[str, int | None] = {
+    "x -np 4": 4,
+    "x --parallel 3": 3,
+    "x --parallel=7": 7,
+    "x -np=2": 2,
+    "x -np 2 --parallel 5": 5,
+    "x -np -1": None,
+    "x -np": None,
+    "x -np many": None,
+    "x -np 0": None,
+    "x -npl 4": None,
+}
+
+
+@pytest.mark.parametrize("cmd", SLOTS)
+def test_slots_are_what_the_command_says(cmd: str) -> None:
+    assert slots(cmd.split(), [], Kind.LLAMA_SERVER) == SLOTS[cmd]
+
+
+def test_slots_may_be_said_in_the_environment_of_a_llama_server() -> None:
+    env = ["LLAMA_ARG_N_PARALLEL=6"]
+
+    assert slots(["x"], env, Kind.LLAMA_SERVER) == 6
+    assert slots(["x", "-np", "2"], env, Kind.LLAMA_SERVER) == 2
+    assert slots(["x"], env, Kind.GENERIC) is None
+
+
+def test_the_port_of_a_known_server_is_read_from_its_flag() -> None:
+    assert own_port(["llama-server", "--port", "9000"]) == "9000"
+    assert own_port(["sd-server", "--listen-port=9001"]) == "9001"
+    assert own_port(["llama-server"]) is None
+    assert own_port(["python", "--port", "9000"]) is None
+
+
+def test_a_command_gets_its_port_by_word_by_environment_or_because_it_is_known() -> None:
+    assert gets_port(["x", "-p${PORT}"], [])
+    assert gets_port(["x"], ["PORT=${PORT}"])
+    assert gets_port(["llama-server"], [])
+    assert not gets_port(["x"], [])
+    assert not gets_port(["llama-server", "--port", "9000"], [])

@@ -1,0 +1,455 @@
+"""Whole configurations: what they come to, and every way they are refused."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from qmsup.config import load, parse
+from qmsup.config.unsupported import NOT_YET
+from qmsup.errors import ConfigError
+from qmsup.ids import ListenerName, ModelId
+from qmsup.spec import GroupSpec, Kind, ListenerSpec, ModelSpec, OnExit, SchedulerSpec, Spec
+from qmsup.units import MiB, Seconds
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "deploy" / "examples").glob("*.yaml"))
+
+
+def problems(text: str, env: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    with pytest.raises(ConfigError) as caught:
+        parse(text, name="f", env=env or {})
+    return caught.value.problems
+
+
+def test_the_smallest_file_is_all_defaults() -> None:
+    spec = parse("models: {chat: {cmd: llama-server -m chat.gguf}}")
+
+    chat = ModelSpec(
+        id=ModelId("chat"), argv=("llama-server", "-m", "chat.gguf"), slots_from_child=True
+    )
+    main = ListenerSpec(name=ListenerName("main"))
+    assert spec == Spec(models={chat.id: chat}, listeners={main.name: main})
+
+
+FULL = """
+listeners:
+  main: {bind: "[::1]:80", workers: 3}
+  agents: {bind: "127.0.0.1:8081", groups: [coding], apiKeys: [k2, k2]}
+  open: {bind: "127.0.0.1:8082", apiKeys: []}
+vramBudgetGB: 23.5
+apiKeys: ["k1"]
+scheduler: {lineMax: 10, offerTimeoutMs: 100, listenerGraceMs: 0, priority: {chat: 5, paint: -1}}
+onExit: keep
+sendLoadingState: yes
+loadingRemarks: off
+healthCheckTimeout: 60
+unloadTimeout: 0
+startPort: 6000
+maxBodyMB: 0.5
+schedulerGraceMs: 1
+shutdownDrainMs: 2
+logLevel: warn
+logFormat: json
+accessLog: false
+macros: {llama: "llama-server --port ${PORT}"}
+models:
+  chat:
+    cmd: ${llama} -np 3
+    aliases: [gpt-4o-mini, 4.10, chat]
+    name: Chat
+    description: talks
+    unlisted: true
+    env: [A=b, C=]
+    checkEndpoint: none
+    queueMax: 0
+    estVramGB: 5.2
+    unloadTimeout: 3.5
+    healthCheckTimeout: 1
+    useModelName: other
+  paint: {cmd: sd-server --listen-port 9000, concurrencyLimit: 2}
+  "a/b:c d":
+    cmd: python serve.py
+    proxy: http://localhost:9001
+    kind: llama-server
+    checkEndpoint: tcp
+groups:
+  coding: {members: [chat], swap: false, exclusive: false, persistent: true}
+  rest: {members: [paint]}
+"""
+
+
+def test_every_key_reaches_the_spec() -> None:
+    assert parse(FULL) == Spec(
+        models={
+            ModelId("chat"): ModelSpec(
+                id=ModelId("chat"),
+                argv=("llama-server", "--port", "${PORT}", "-np", "3"),
+                name="Chat",
+                description="talks",
+                aliases=("gpt-4o-mini", "4.10"),
+                unlisted=True,
+                env=("A=b", "C="),
+                ready_check="none",
+                start_timeout=Seconds(1.0),
+                stop_grace=Seconds(3.5),
+                slots=3,
+                queue_max=0,
+                est_vram=MiB(5325),
+                use_model_name="other",
+            ),
+            ModelId("paint"): ModelSpec(
+                id=ModelId("paint"),
+                argv=("sd-server", "--listen-port", "9000"),
+                kind=Kind.SD_SERVER,
+                upstream="http://127.0.0.1:9000",
+                ready_check="/v1/models",
+                start_timeout=Seconds(60.0),
+                stop_grace=Seconds(0.0),
+                slots=2,
+            ),
+            ModelId("a/b:c d"): ModelSpec(
+                id=ModelId("a/b:c d"),
+                argv=("python", "serve.py"),
+                upstream="http://localhost:9001",
+                ready_check="tcp",
+                start_timeout=Seconds(60.0),
+                stop_grace=Seconds(0.0),
+                slots_from_child=True,
+            ),
+        },
+        groups=(
+            GroupSpec(
+                id="coding",
+                members=(ModelId("chat"),),
+                swap=False,
+                exclusive=False,
+                persistent=True,
+            ),
+            GroupSpec(id="rest", members=(ModelId("paint"),)),
+        ),
+        listeners={
+            ListenerName("main"): ListenerSpec(
+                name=ListenerName("main"), host="::1", port=80, workers=3, api_keys=("k1",)
+            ),
+            ListenerName("agents"): ListenerSpec(
+                name=ListenerName("agents"), port=8081, groups=("coding",), api_keys=("k2",)
+            ),
+            ListenerName("open"): ListenerSpec(name=ListenerName("open"), port=8082),
+        },
+        scheduler=SchedulerSpec(
+            line_max=10,
+            offer_timeout=Seconds(0.1),
+            listener_grace=Seconds(0.0),
+            priority={ModelId("chat"): 5, ModelId("paint"): -1},
+        ),
+        vram_budget=MiB(24064),
+        start_port=6000,
+        on_exit=OnExit.KEEP,
+        send_loading_state=True,
+        loading_remarks=False,
+        max_body=512 * 1024,
+        scheduler_grace=Seconds(0.001),
+        shutdown_drain=Seconds(0.002),
+        log_level="warning",
+        log_format="json",
+        access_log=False,
+    )
+
+
+@pytest.mark.parametrize(
+    ("cmd", "slots"),
+    [("llama-server", 4), ("sd-server", 1), ("x ${PORT}", 10)],
+)
+def test_slots_are_by_kind_when_nobody_says(cmd: str, slots: int) -> None:
+    model = parse(f"models: {{m: {{cmd: '{cmd}'}}}}").models[ModelId("m")]
+
+    assert (model.slots, model.slots_from_child) == (slots, True)
+
+
+def test_the_limit_counts_more_than_the_command() -> None:
+    model = parse("models: {m: {cmd: llama-server -np 2, concurrencyLimit: 3}}").models[
+        ModelId("m")
+    ]
+
+    assert (model.slots, model.slots_from_child) == (3, False)
+
+
+def test_a_budget_of_nothing_is_no_budget() -> None:
+    assert parse("vramBudgetGB: 0\nmodels: {m: {cmd: llama-server}}").vram_budget is None
+
+
+def test_sections_with_nothing_below_them_are_empty() -> None:
+    text = """
+listeners:
+groups:
+macros:
+apiKeys:
+scheduler:
+models: {m: {cmd: llama-server, env: , aliases: , macros: }}
+"""
+    assert parse(text) == parse("models: {m: {cmd: llama-server}}")
+
+
+def test_keys_of_ones_own_are_ignored() -> None:
+    text = """
+x-a: &a {cmd: llama-server}
+models: {m: {<<: *a, x-b: 1}, x-y: {cmd: llama-server}}
+groups: {g: {members: [x-y], x-c: 1}}
+listeners: {l: {x-d: 1}}
+scheduler: {x-e: 1}
+"""
+    assert list(parse(text).models) == ["m", "x-y"]
+
+
+OK_MODELS = "models: {m: {cmd: llama-server}, n: {cmd: llama-server, aliases: [al]}}\n"
+
+WORDS = "keys with values, indented below it"
+BAD: dict[str, tuple[str, ...]] = {
+    # the file
+    "": (("f: is empty; write at least one model, for example `models: {chat: {cmd: "
+         '"llama-server -m /models/chat.gguf --port ${PORT}"}}`'),),
+    "[a]": (("f: is no mapping of keys; write at least one model, for example `models: {chat: {cmd: "
+            '"llama-server -m /models/chat.gguf --port ${PORT}"}}`'),),
+    "models:": (("f:1: models: no model is configured; write for example `models: {chat: {cmd: "
+                '"llama-server -m /models/chat.gguf --port ${PORT}"}}`'),),
+    "a: [": (("f:1:5: not valid YAML: expected the node content, but found '<stream end>' "
+             "(while parsing a flow node)"),),
+    # keys
+    "models: {m: {cmd: llama-server, estVramGb: 1}}": (
+        "f:1: models.m.estVramGb: unknown key; did you mean estVramGB?",),
+    OK_MODELS + "estVramGB: 1": ("f:2: estVramGB: unknown key here; it belongs under models.NAME",),
+    OK_MODELS + "groups: {g: {startPort: 1}}": (
+        "f:2: groups.g.startPort: unknown key here; it belongs at the top level",),
+    OK_MODELS + "groups: {g: {zzz: 1}}": (
+        "f:2: groups.g.zzz: unknown key; known are members, swap, exclusive, persistent, and any x-…",),
+    OK_MODELS + "startPort: 1\nstartPort: 2": ("f:3: startPort: given twice, first on line 2; keep one",),
+    # values
+    "models: {m: {cmd: llama-server, estVramGB: 24GB}}": (
+        ('f:1: models.m.estVramGB: must be a number, in GB, not "24GB"; write the number alone, without '
+        "quotes or unit"),),
+    "models: {m: {cmd: llama-server, estVramGB: -1}}": (
+        "f:1: models.m.estVramGB: must be at least 0, in GB, not -1",),
+    "models: {m: {cmd: llama-server, estVramGB: .nan}}": (
+        "f:1: models.m.estVramGB: must be a number, in GB, not .nan",),
+    "models: {m: {cmd: llama-server, estVramGB: 1e9}}": (
+        "f:1: models.m.estVramGB: must be at most 1000000, in GB, not 1e9",),
+    "models: {m: {cmd: llama-server, concurrencyLimit: yes}}": (
+        'f:1: models.m.concurrencyLimit: must be a whole number, not "yes"',),
+    "models: {m: {cmd: llama-server, concurrencyLimit: 1.5}}": (
+        "f:1: models.m.concurrencyLimit: must be a whole number, not 1.5",),
+    "models: {m: {cmd: llama-server, unlisted: 1}}": ("f:1: models.m.unlisted: must be true or false, not 1",),
+    "models: {m: {cmd: llama-server, name: true}}": (
+        "f:1: models.m.name: must be text; put it in quotes, not true",),
+    "models: {m: {cmd: llama-server, kind: vllm}}": (
+        'f:1: models.m.kind: must be one of llama-server, sd-server or generic, not "vllm"',),
+    "models: {m: {cmd: llama-server, aliases: a}}": (
+        'f:1: models.m.aliases: must be a list ([a, b], or lines that start with -), not "a"',),
+    "models: {m: llama-server}": (f'f:1: models.m: must be a mapping: {WORDS}, not "llama-server"',),
+    "models: [m]": (f"f:1: models: must be a mapping: {WORDS}",),
+    OK_MODELS + "startPort:": ("f:2: startPort: has no value; write one, or remove the line",),
+    OK_MODELS + "startPort: 0": ("f:2: startPort: must be at least 1, not 0",),
+    OK_MODELS + "maxBodyMB: 0": ("f:2: maxBodyMB: must be more than 0, in MB, not 0",),
+    OK_MODELS + "onExit: leave": ('f:2: onExit: must be one of keep or stop, not "leave"',),
+    OK_MODELS + "healthCheckTimeout: 2m": (
+        ('f:2: healthCheckTimeout: must be a number, in seconds, not "2m"; write the number alone, '
+        "without quotes or unit"),),
+    OK_MODELS + "scheduler: 5": (f"f:2: scheduler: must be a mapping: {WORDS}, not 5",),
+    OK_MODELS + "scheduler: {lineMax: 0, priority: {m: high}}": (
+        "f:2: scheduler.lineMax: must be at least 1, not 0",
+        'f:2: scheduler.priority.m: must be a whole number, not "high"'),
+    # models
+    "models:\n  m:\n    name: x\n": (
+        ("f:2: models.m.cmd: is missing; write the command, for example llama-server -m "
+        "/models/chat.gguf --port ${PORT}"),),
+    "models:\n  m:\n    cmd: |\n      # no\n": (
+        ("f:3: models.m.cmd: holds comments only; write the command, for example llama-server -m "
+        "/models/chat.gguf --port ${PORT}"),),
+    "models: {m: {cmd: \"llama-server 'x\"}}": (
+        "f:1: models.m.cmd: cannot be split: no closing quotation; close it, or escape it",),
+    "models: {m: {cmd: \"'' x ${PORT}\"}}": (
+        "f:1: models.m.cmd: starts with an empty word; write the program first",),
+    "models: {m: {cmd: python x.py}}": (
+        ("f:1: models.m.cmd: holds no ${PORT}; write it where the port belongs, or set proxy to where "
+        "it listens"),),
+    "models: {m: {cmd: x, proxy: 'http://h:${PORT}'}}": (
+        "f:1: models.m.proxy: uses ${PORT}, but cmd does not; write it in both or in none",),
+    "models: {m: {cmd: x, proxy: 'https://h:1'}}": (
+        ("f:1: models.m.proxy: is not a plain http address; write http://HOST:PORT, for example "
+        "http://127.0.0.1:${PORT}"),),
+    "models: {m: {cmd: x, proxy: 'http://127.0.0.1:8080'}}": (
+        "f:1: models.m.proxy: is where listener main listens; write where the command listens",),
+    "models: {m: {cmd: llama-server, checkEndpoint: healthy}}": (
+        'f:1: models.m.checkEndpoint: must be a path like /health, or none, or tcp, not "healthy"',),
+    "models: {m: {cmd: llama-server, checkEndpoint: 'log:ready'}}": (
+        "f:1: models.m.checkEndpoint: log:… is not supported yet in this version; write a path",),
+    "models: {m: {cmd: llama-server, env: [A=b, secret, =x]}}": (
+        "f:1: models.m.env[1]: must be KEY=value", "f:1: models.m.env[2]: must be KEY=value"),
+    'models: {"a\\nb": {cmd: llama-server}}': (
+        'f:1: models."a\\nb": a name has no line breaks, control characters or blanks at its ends',),
+    "models: {" + "é" * 80 + ": {cmd: llama-server}}": (
+        f"f:1: models.\"{'é' * 59}…\": the name is too long; at most 240 plain characters",),
+    # names
+    "models: {m: {cmd: llama-server, aliases: [n]}, n: {cmd: llama-server}}": (
+        "f:1: models.m.aliases[0]: n is the name of a model; choose another alias",),
+    "models: {m: {cmd: llama-server, aliases: [a, '']}, n: {cmd: llama-server, aliases: [a]}}": (
+        "f:1: models.m.aliases[1]: is empty; write a name or remove the entry",
+        "f:1: models.n.aliases[0]: a is an alias of model m already; keep one"),
+    OK_MODELS + "groups: {g: {members: [m, mm, al]}}": (
+        "f:2: groups.g.members[1]: there is no model mm; did you mean m?",
+        "f:2: groups.g.members[2]: al is an alias; write the model's name, n"),
+    OK_MODELS + "groups: {g: {members: [m, m]}, h: {members: [m]}}": (
+        "f:2: groups.g.members[1]: model m is in this group already; a model is in one group",
+        "f:2: groups.h.members[0]: model m is in group g already; a model is in one group"),
+    OK_MODELS + "groups: {(default): {members: [m]}}": (
+        'f:2: groups."(default)": this name stands for the models in no group; choose another',),
+    OK_MODELS + "scheduler: {priority: {zzz: 1}}": (
+        "f:2: scheduler.priority.zzz: there is no model zzz; add it under models, or remove it here",),
+    # listeners
+    OK_MODELS + "listeners: {l: {bind: 8080}}": (
+        'f:2: listeners.l.bind: has no port; write HOST:PORT, for example "127.0.0.1:8080"',),
+    OK_MODELS + "listeners: {l: {bind: 'h:0'}}": (
+        "f:2: listeners.l.bind: port 0 would be another one at each start; write a number from 1 on",),
+    OK_MODELS + "listeners: {l: {bind: 'h:1'}, k: {bind: 'h:1'}}": (
+        "f:2: listeners.k.bind: listener l binds that port already; give each listener its own",),
+    OK_MODELS + "listeners: {a/b: {workers: 0}}": (
+        "f:2: listeners.a/b: a listener's name is letters, digits, - _ or . (at most 64); rename it",),
+    OK_MODELS + "listeners: {l: {groups: [g], workers: 0}}": (
+        "f:2: listeners.l.groups[0]: there is no group g; add it under groups, or remove it here",
+        "f:2: listeners.l.workers: must be at least 1, not 0"),
+    OK_MODELS + "listeners: {l: {groups: []}}": (
+        "f:2: listeners.l.groups: names no group; remove the line to show every model",),
+    OK_MODELS + "listeners: {l: {groups: [g]}}\ngroups: 5": (
+        f"f:3: groups: must be a mapping: {WORDS}, not 5",),
+    OK_MODELS + "listeners: {l: {bind: '${x}'}}": (
+        "f:2: listeners.l.bind: unknown macro ${x}; define it under macros",),
+    OK_MODELS + "apiKeys: ['', 'sk 1']": (
+        "f:2: apiKeys[0]: a key is empty; write one or remove the entry",
+        "f:2: apiKeys[1]: a key is plain characters without blanks"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", BAD, ids=range(len(BAD)))
+def test_a_bad_file_is_refused_with_key_line_and_what_to_do(text: str) -> None:
+    assert sorted(problems(text)) == sorted(BAD[text])
+
+
+def test_all_problems_are_told_in_the_order_of_the_file() -> None:
+    text = """
+vramBudgetGB: lots
+models:
+  a: {cmd: llama-server, estVramGB: x}
+  b: 5
+  c: {cmd: "${nope}", zzz: 1}
+groups:
+  g: {members: [a, b, c, d]}
+listeners: {l: {bind: x}}
+"""
+    assert [line.split(":")[1] for line in problems(text)] == ["2", "4", "5", "6", "6", "8", "9"]
+
+
+NOT_BUILT = [
+    (place.replace("*", "X"), key) for place, keys in NOT_YET.items() for key in sorted(keys)
+]
+
+
+@pytest.mark.parametrize(("place", "key"), NOT_BUILT)
+def test_keys_that_are_not_built_yet_are_refused(place: str, key: str) -> None:
+    entry = f"{key}: {{a: 1}}"
+    files = {
+        "": f"{OK_MODELS}{entry}",
+        "scheduler": f"{OK_MODELS}scheduler: {{{entry}}}",
+        "models.X": f"models: {{X: {{cmd: llama-server, {entry}}}}}",
+        "groups.X": f"{OK_MODELS}groups: {{X: {{{entry}}}}}",
+        "listeners.X": f"{OK_MODELS}listeners: {{X: {{{entry}}}}}",
+    }
+    path = f"{place}.{key}" if place else key
+
+    (problem,) = problems(files[place])
+
+    assert problem.endswith(f": {path}: not supported yet in this version; remove it")
+
+
+SECRETS = [
+    "apiKeys: sk-secret",
+    "apiKeys: {sk-secret: 1}",
+    "apiKeys: {sk-secret: 1, sk-secret: 2}",
+    "apiKeys: [[sk-secret]]",
+    "apiKeys: [{sk-secret: 1}]",
+    "apiKeys: [sk-secret x]",
+    "apiKeys: *sk-secret",
+    "apiKeys: ['sk-secret]",
+    "apiKeys: ['sk-secret${x}']",
+    "listeners: {l: {apiKeys: sk-secret}}",
+    "listeners: {l: {apiKeys: [[sk-secret]]}}",
+    "listeners: {l: {apikeys: [sk-secret]}}",
+    "apiKey: sk-secret",
+    "apiKeys: !!binary sk-secret",
+]
+
+
+@pytest.mark.parametrize("line", SECRETS)
+def test_no_key_shows_in_an_error(line: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        parse(OK_MODELS + line, env={})
+
+    assert "sk-" not in f"{caught.value} {caught.value!r} {caught.value.problems}"
+
+
+def test_no_key_shows_in_the_repr_of_a_spec() -> None:
+    assert "sk-secret" not in repr(parse(f"{OK_MODELS}apiKeys: [sk-secret]"))
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
+def test_the_examples_load(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CHAT_KEY", "AGENT_KEY"):
+        monkeypatch.setenv(name, "sk-example")
+
+    assert load(path).models
+
+
+def test_there_are_examples() -> None:
+    assert len(EXAMPLES) >= 3
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError) as caught:
+        load(tmp_path / "no.yaml")
+
+    assert caught.value.problems == (
+        f"{tmp_path}/no.yaml: cannot be read: no such file or directory; name a readable file",
+    )
+
+
+def test_a_folder_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="is a directory"):
+        load(tmp_path)
+
+
+def test_a_path_that_is_none_is_refused() -> None:
+    with pytest.raises(ConfigError, match="is no path"):
+        load(Path("a\0b"))
+
+
+def test_a_file_in_another_encoding_is_refused_with_the_line(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_bytes("models:\n  é: x".encode("latin-1"))
+
+    with pytest.raises(ConfigError) as caught:
+        load(path)
+
+    assert caught.value.problems == (f"{path}:2: is not UTF-8 text; save it as UTF-8",)
+
+
+def test_a_byte_order_mark_is_no_harm(tmp_path: Path) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(OK_MODELS, encoding="utf-8-sig")
+
+    assert list(load(path).models) == ["m", "n"]
+
+
+def test_the_environment_of_the_process_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("QMSUP_TEST_NAME", "Chat")
+
+    spec = parse("models: {m: {cmd: llama-server, name: '${env.QMSUP_TEST_NAME}'}}")
+
+    assert spec.models[ModelId("m")].name == "Chat"
