@@ -66,7 +66,9 @@ class PollingInbox:
                 self._sources.rotate(-1)
                 if (envelope := source()) is not None:
                     return envelope
-            self._ready.extend(self._polled(self._timeout_ms()))
+            # A look at the descriptors takes the nudge with it, so a message put since we looked for one would
+            # be slept over. Whatever is put after this line nudges the poll below.
+            self._ready.extend(self._polled(0 if self._messages else self._timeout_ms()))
 
     def watch(
         self,

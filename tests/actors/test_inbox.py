@@ -103,6 +103,26 @@ def test_no_source_starves_another() -> None:
         os.close(fd)
 
 
+def test_a_message_put_while_the_inbox_looks_around_is_not_slept_over() -> None:
+    inbox = PollingInbox()
+    reader, writer = os.pipe()
+    late = ["from another thread"]
+    # Between the look for messages and the look at descriptors, which takes the nudge of this one with it.
+    inbox.watch(reader, lambda: inbox.put(Envelope(late.pop())) if late else None, eager=True)
+    rescue = threading.Timer(5, lambda: inbox.put(Envelope("rescue")))
+    rescue.start()
+    began = time.monotonic()
+
+    assert inbox.get().message == "from another thread"
+    assert time.monotonic() - began < 4, "it was found only when the next message came"
+    rescue.cancel()
+    rescue.join()
+    inbox.forget(reader)
+    os.close(reader)
+    os.close(writer)
+    inbox.close()
+
+
 def test_a_closed_inbox_still_gives_what_was_put() -> None:
     inbox = PollingInbox()
     inbox.put(Envelope("before"))
