@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import requests
 
-from tests.support.children import answering
+from tests.support.servers import answering
 from tests.support.models import llama_server, tiny_model
 from tests.support.tree import ROOT
 

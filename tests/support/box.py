@@ -17,9 +17,9 @@ from typing import Any, TypeVar
 import psutil
 import requests
 
-from tests.support.children import free_port
 from tests.support.leaks import marked_with
 from tests.support.models import llama_server, tiny_model
+from tests.support.servers import free_port
 
 FAKE_CHILD = Path(__file__).parents[1] / "fakes" / "child.py"
 _MARK = "QMSUP_TEST_BOX"
@@ -46,8 +46,9 @@ def real(tag: str, **options: Any) -> dict[str, Any]:
     """A model entry whose child is the real llama-server; `est` is its estVramGB."""
     est = options.pop("est", 3.0)
     extra = options.pop("args", "-c 2048 -np 2")
-    model = tiny_model(tag, **{k: v for k, v in options.items() if k in ("eos_p", "dim", "layers")})
-    keys = {k: v for k, v in options.items() if k not in ("eos_p", "dim", "layers")}
+    shape = {k: options.pop(k) for k in ("dim", "layers", "ff", "heads") if k in options}
+    endless = options.pop("eos_p", 0)  # an answer's length is then what the request says
+    model = tiny_model(tag, eos_p=endless, **shape)
     return {
         "cmd": f"{llama_server()} -m {model} {extra} --port ${{PORT}}",
         "estVramGB": est,
@@ -116,7 +117,7 @@ class Box:
             self.url("/v1/chat/completions", listener),
             json=body,
             stream=bool(more.get("stream")),
-            timeout=60,
+            timeout=20,
         )
 
     def processes(self) -> list[psutil.Process]:

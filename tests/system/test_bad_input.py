@@ -13,7 +13,7 @@ import pytest
 import requests
 
 from tests.support.box import Box, real, serving, until
-from tests.support.children import free_port
+from tests.support.servers import free_port
 
 pytestmark = pytest.mark.system
 
