@@ -162,7 +162,7 @@ class _Walk:
         if self._left <= 0 or self._text_left < 0:
             text = "is too large, or grows so by its aliases; write less"
             self._problems.add((), text)
-            return False
+            raise TooManyProblemsError
         self._left -= 1
         self._open.add(id(node))
         return True

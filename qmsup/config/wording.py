@@ -23,7 +23,7 @@ _WANTED = {
     "float": "a number",
     "finite": "a number",
     "bool": "true or false",
-    "string": "text; put it in quotes",
+    "string": "text",
     "list": "a list ([a, b], or lines that start with -)",
     "dict": "a mapping: keys with values, indented below it",
     "model": "a mapping: keys with values, indented below it",
@@ -59,7 +59,9 @@ def say(path: Path, error: ErrorDetails, written: Value) -> str:
         return _unknown(path)
     if error["input"] is None:
         return "has no value; write one, or remove the line"
-    return f"must be {_wanted(kind, path, error.get('ctx', {}))}{shown(path, written)}{_number_hint(path, written)}"
+    wanted = _wanted(kind, path, error.get("ctx", {}))
+    quotes = "; put it in quotes" if isinstance(error["input"], bool) and wanted == "text" else ""
+    return f"must be {wanted}{shown(path, written)}{quotes or _number_hint(path, written)}"
 
 
 def _wanted(kind: str, path: Path, context: Mapping[str, object]) -> str:

@@ -239,7 +239,8 @@ BAD: dict[str, tuple[str, ...]] = {
         "f:1: models.m.concurrencyLimit: must be a whole number, not 1.5",),
     "models: {m: {cmd: llama-server, unlisted: 1}}": ("f:1: models.m.unlisted: must be true or false, not 1",),
     "models: {m: {cmd: llama-server, name: true}}": (
-        "f:1: models.m.name: must be text; put it in quotes, not true",),
+        "f:1: models.m.name: must be text, not true; put it in quotes",),
+    "models: {m: {cmd: llama-server, aliases: [{id: a}]}}": ("f:1: models.m.aliases[0]: must be text",),
     "models: {m: {cmd: llama-server, kind: vllm}}": (
         'f:1: models.m.kind: must be one of llama-server, sd-server or generic, not "vllm"',),
     "models: {m: {cmd: llama-server, aliases: a}}": (
