@@ -52,7 +52,7 @@ def real(tag: str, **options: Any) -> dict[str, Any]:
     return {
         "cmd": f"{llama_server()} -m {model} {extra} --port ${{PORT}}",
         "estVramGB": est,
-        **keys,
+        **options,
     }
 
 
