@@ -110,8 +110,8 @@ BAD = {
     'models: {m: {cmd: "${nope}"}}': (
         "f:1: models.m.cmd: unknown macro ${nope}; define it under macros",
     ),
-    'macros: {latest: x}\nmodels: {m: {cmd: "${lates} ${PROT}"}}': (
-        "f:2: models.m.cmd: unknown macro ${lates}; did you mean latest?",
+    'macros: {latest: x}\nmodels: {m: {cmd: "${ltest} ${PROT}"}}': (
+        "f:2: models.m.cmd: unknown macro ${ltest}; did you mean latest?",
         "f:2: models.m.cmd: unknown macro ${PROT}; did you mean PORT?",
     ),
     'macros: {a: "${a}"}\nmodels: {m: {cmd: "${a}"}}': (
