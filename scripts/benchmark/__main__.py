@@ -1,6 +1,7 @@
 """`scripts/bench`: see `--help`."""
 
 import argparse
+import http.client
 import json
 import os
 import platform
@@ -13,6 +14,7 @@ import tempfile
 from datetime import UTC, datetime
 from pathlib import Path
 
+from qmsup.errors import QmsupError
 from scripts.benchmark import groups, table
 from scripts.benchmark.course import Course
 from scripts.benchmark.programs import BenchError, Programs
@@ -47,8 +49,8 @@ def main() -> int:
     except KeyboardInterrupt:
         course.say("interrupted: stopping what was started")
         code = 130
-    except BenchError as error:
-        print(f"bench: {error}", file=sys.stderr)
+    except (BenchError, QmsupError, OSError, http.client.HTTPException) as error:
+        print(f"bench: {type(error).__name__}: {error}", file=sys.stderr)
     finally:
         for number in _ENDING:
             signal.signal(

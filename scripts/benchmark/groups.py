@@ -20,7 +20,7 @@ def run_all(course: Course) -> list[Row]:
     """Every group in turn."""
     rows = [*real_children(course), *canned_children(course)]
     if course.with_qmsup:
-        rows += cold.measure(course)
+        rows += [*crowd.measure(course), *cold.measure(course)]
     return rows
 
 
@@ -71,7 +71,6 @@ def canned_children(course: Course) -> list[Row]:
     noted[Who.QMSUP] = own_notes["fake"]
     rows = [
         *streams.measure(course, compared),
-        *crowd.measure(course, qmsup, {name: Notes(file) for name, file in own_notes.items()}),
         *leaving.from_streams(course, _with_notes(compared, noted)),
         *leaving.from_the_line(course, qmsup),
         *leaving.with_their_worker(course, qmsup),

@@ -7,14 +7,19 @@ from scripts.benchmark.course import Course, Tallies
 from scripts.benchmark.figures import Who
 from scripts.benchmark.peers import Peer
 from scripts.benchmark.plans import Plan
+from scripts.benchmark.programs import ask
 from scripts.benchmark.targets import Row, Target, row
 
 _MANY = 16
+_PATHS = {"tokenize": "/tokenize", "token": "/v1/completions"}
 
 
 def measure(course: Course, compared: Sequence[Peer]) -> list[Row]:
     """`/tokenize` (cheap for the child) and a completion of one token, from one client and from sixteen."""
     tallies = Tallies()
+    for peer in compared:
+        for path in _PATHS.values():  # uncounted: it loads the model, where that is still to do
+            ask(peer.port, "POST", path, _body(path).encode())
     for _ in course.each_round("small requests"):
         for peer in compared:
             _one_client(course, peer, tallies)
@@ -22,12 +27,16 @@ def measure(course: Course, compared: Sequence[Peer]) -> list[Row]:
     return _rows(tallies)
 
 
-def _plan(course: Course, path: str, clients: int, seconds: float) -> Plan:
+def _body(path: str) -> str:
     asked: dict[str, object] = {"model": "tiny-a"}
     asked |= {"content": "hello"} if path == "/tokenize" else {"prompt": "hello", "max_tokens": 1}
+    return json.dumps(asked)
+
+
+def _plan(course: Course, path: str, clients: int, seconds: float) -> Plan:
     return Plan(
         path=path,
-        body=json.dumps(asked),
+        body=_body(path),
         clients=clients,
         warm_s=0.2,
         measure_s=course.seconds(seconds),
@@ -35,7 +44,7 @@ def _plan(course: Course, path: str, clients: int, seconds: float) -> Plan:
 
 
 def _one_client(course: Course, peer: Peer, tallies: Tallies) -> None:
-    for name, path in (("tokenize", "/tokenize"), ("token", "/v1/completions")):
+    for name, path in _PATHS.items():
         measured = course.measure(name, peer, _plan(course, path, 1, 1.0))
         tallies[f"{name} p50"].add(peer.who, measured.result.latency_us.p50)
         tallies[f"{name} p99"].add(peer.who, measured.result.latency_us.p99)
