@@ -4,6 +4,7 @@ import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -35,3 +36,14 @@ def test_a_verb_is_one_of_the_program(verb: str) -> None:
     done = subprocess.run(asked, capture_output=True, text=True, check=False)
 
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("config", re.findall(r"```yaml\n(.+?)```", README, re.DOTALL))
+def test_a_configuration_shown_is_one_that_works(config: str, tmp_path: Path) -> None:
+    file = tmp_path / "qmsup.yaml"
+    file.write_text(config)
+
+    asked: list[str | Path] = [sys.executable, "-m", "qmsup", "check", file]
+    done = subprocess.run(asked, capture_output=True, text=True, check=False)
+
+    assert done.returncode == 0, done.stdout + done.stderr
