@@ -9,6 +9,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import assert_never
 
 from qmsup.core.scheduling import invariants
 from qmsup.core.scheduling.effects import (
@@ -65,14 +66,13 @@ WORKER = WorkerId("w1")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TablePolicy:
-    """Loading t stops what the table says, as far as it runs."""
+    """Loading t stops what the table says, whether it runs or not."""
 
     table: Mapping[str, str]
     name: str = "table"
 
     def eviction_for(self, target: ModelId, running: Sequence[ModelId]) -> tuple[ModelId, ...]:
-        victims = self.table.get(target, "").split()
-        return tuple(model for model in running if model in victims)
+        return tuple(ModelId(model) for model in self.table.get(target, "").split())
 
 
 def spec_of(
@@ -148,7 +148,8 @@ class Desk:
                 self.now = float(said[3:])
                 said = "woke"
             self.tell(event_of(said))
-            assert self.told() == wanted, f"{said!r} at {self.now}"
+            told = self.told()
+            assert told == wanted, f"{said} at {self.now} -> {told}\nand not -> {wanted}"
 
 
 def event_of(words: str) -> Event:
@@ -250,26 +251,25 @@ _COMMANDS: dict[str, Callable[[list[str]], Event]] = {
 def words_of(effect: Effect) -> str:
     """An effect in words; "" for a Record and for ArmWake."""
     match effect:
-        case Grant():
-            return f"grant {effect.request}"
-        case Refuse():
-            return f"refuse {effect.request} {effect.refusal.code}"
-        case Cut():
-            return f"cut {effect.request} {effect.refusal.code}"
+        case Grant() | TellLoading():
+            words = f"{'grant' if isinstance(effect, Grant) else 'loading'} {effect.request}"
+        case Refuse() | Cut():
+            word = "refuse" if isinstance(effect, Refuse) else "cut"
+            words = f"{word} {effect.request} {effect.refusal.code}"
         case LineMoved():
-            return " ".join(f"{request} at {place}" for request, place in effect.places)
-        case TellLoading():
-            return f"loading {effect.request}"
-        case EnsureReady():
-            return f"load {effect.model}{effect.incarnation}"
-        case Stop():
-            return f"stop {effect.model}{effect.incarnation}"
-        case AbortStart():
-            return f"abort {effect.model}{effect.incarnation}"
+            words = " ".join(f"{request} at {place}" for request, place in effect.places)
+        case EnsureReady() | Stop() | AbortStart():
+            words = f"{_ORDERS[type(effect)]} {effect.model}{effect.incarnation}"
         case Answer():
             word = "done" if effect.refusal is None else effect.refusal.code
-            return f"answer {effect.ask} {word}"
+            words = f"answer {effect.ask} {word}"
         case EndProcess():
-            return "end"
+            words = "end"
         case Record() | ArmWake():
-            return ""
+            words = ""
+        case _:
+            assert_never(effect)
+    return words
+
+
+_ORDERS: dict[type, str] = {EnsureReady: "load", Stop: "stop", AbortStart: "abort"}

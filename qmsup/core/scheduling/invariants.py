@@ -1,8 +1,152 @@
-"""What is always true between two events. A contradiction is our bug, and is said in words."""
+"""What is always true between two events. A contradiction is our bug, and is said in words.
 
-from qmsup.core.scheduling.state import State
+Tests look after every step; the daemon does under `QMSUP_CHECK=1`. It walks everything, so not in production.
+"""
+
+from collections.abc import Iterator
+
+from qmsup.core.scheduling.admission import Waits, judge
+from qmsup.core.scheduling.line import Waiter
+from qmsup.core.scheduling.state import Model, Phase, State, Swap, SwapPhase
+from qmsup.errors import InvariantBrokenError
+from qmsup.ids import RequestId
 from qmsup.units import Seconds
 
 
 def check(state: State, now: Seconds) -> None:
-    """Raise when the state contradicts itself."""
+    """Raise InvariantBrokenError when the state contradicts itself.
+
+    Args:
+        state: between two events.
+        now: the monotonic clock.
+    """
+    for problem in _problems(state, now):
+        raise InvariantBrokenError(problem)
+
+
+def _problems(state: State, now: Seconds) -> Iterator[str]:
+    if now < state.now:
+        yield f"time runs backwards: {now} after {state.now}"
+    yield from _of_leases(state)
+    yield from _of_the_line(state)
+    yield from _of_waiters(state)
+    yield from _of_swaps(state)
+    for model in state.models.values():
+        yield from _of_a_model(state, model)
+    yield from _of_waiting(state)
+
+
+def _of_leases(state: State) -> Iterator[str]:
+    """A lease is known to the scheduler, to its model and to its listener, or to none of them."""
+    by_model = {id_ for model in state.models.values() for id_ in model.leases}
+    by_listener = {id_ for listener in state.listeners.values() for id_ in listener.leases}
+    if not set(state.leases) == by_model == by_listener:
+        yield f"leases differ: {set(state.leases)}, of models {by_model}, of listeners {by_listener}"
+    for lease in state.leases.values():
+        awaits_answer = lease.alarm is not None and lease.alarm.is_live
+        if lease.is_held == awaits_answer:
+            yield f"lease {lease.id} is {'held' if lease.is_held else 'offered'}, its alarm is not"
+        if RequestId(lease.id) in state.waiters:
+            yield f"request {lease.id} waits and is granted"
+
+
+def _of_the_line(state: State) -> Iterator[str]:
+    """The line's counts are right, its groups are in order, and each waiter is in the group of its case."""
+    line = state.line
+    waiters = [waiter for group in line.groups.values() for waiter in group.waiters]
+    if line.size != len(waiters):
+        yield f"the line says {line.size} waiters and has {len(waiters)}"
+    if line.streaming != sum(waiter.is_streaming for waiter in waiters):
+        yield f"the line says {line.streaming} streaming waiters"
+    for case, group in line.groups.items():
+        ranks = [waiter.rank for waiter in group.waiters]
+        if not ranks or ranks != sorted(ranks):
+            yield f"group {case} is empty or out of order"
+        if any(waiter.case != case for waiter in group.waiters):
+            yield f"group {case} holds somebody else's waiter"
+        if group.priority != state.spec.scheduler.priority.get(case.model, 0):
+            yield f"group {case} has priority {group.priority}"
+
+
+def _of_waiters(state: State) -> Iterator[str]:
+    """Whoever waits is in exactly one place: the line, or the swap of its model."""
+    places: dict[Waiter, int] = {}
+    for waiter in state.line.in_order():
+        places[waiter] = places.get(waiter, 0) + 1
+        if waiter.joined is not None:
+            yield f"{waiter.origin} is in the line and in a swap"
+    for swap in state.swaps.values():
+        for waiter in swap.joiners:
+            places[waiter] = places.get(waiter, 0) + 1
+            if waiter.joined != swap.target or waiter.case.model != swap.target:
+                yield f"{waiter.origin} waits for the wrong swap"
+    known = [
+        *state.waiters.values(),
+        *(ask for ask in state.asks.values() if isinstance(ask, Waiter)),
+    ]
+    if set(known) != set(places) or any(count != 1 for count in places.values()):
+        yield f"{len(known)} waiters are known, {len(places)} are somewhere"
+    of_listeners = [w for listener in state.listeners.values() for w in listener.waiters.values()]
+    if set(of_listeners) != set(state.waiters.values()):
+        yield "waiters of listeners differ from those known"
+
+
+def _of_swaps(state: State) -> Iterator[str]:
+    """Two swaps share no victim and no target; each waits for something that will be reported."""
+    touched = [model for swap in state.swaps.values() for model in (swap.target, *swap.evict)]
+    if len(touched) != len(set(touched)):
+        yield f"swaps share a model: {touched}"
+    for target, swap in state.swaps.items():
+        model = state.models[target]
+        if swap.target != target or model.swap is not swap:
+            yield f"the swap to {target} and its model do not know each other"
+        if swap.is_aborting and swap.joiners:
+            yield f"the swap to {target} is aborted under its joiners"
+        yield from _of_a_swap(state, swap, model)
+
+
+def _of_a_swap(state: State, swap: Swap, model: Model) -> Iterator[str]:
+    if (swap.phase is SwapPhase.EVICTING) != bool(swap.left):
+        yield f"the swap to {swap.target} is {swap.phase} and waits for {swap.left}"
+    for victim in swap.left:
+        left = state.models[victim]
+        if left.is_gone or left.is_ready:
+            yield f"the swap to {swap.target} waits for {victim}, which is not stopping"
+    if swap.phase is SwapPhase.LOADING:
+        wanted = Phase.STOPPING if swap.is_aborting else Phase.STARTING
+        child = model.child
+        if child is None or child.phase is not wanted or child.incarnation != swap.incarnation:
+            yield f"the swap to {swap.target} loads, and its child is {child}"
+
+
+def _of_a_model(state: State, model: Model) -> Iterator[str]:
+    """A start belongs to a swap; who is closing is busy; the list of residents is right."""
+    child = model.child
+    if child is not None:
+        if child.phase is Phase.STARTING and model.swap is None:
+            yield f"{model.id} starts for no swap"
+        if child.incarnation >= state.next_incarnation or child.incarnation in model.leaving:
+            yield f"{model.id} runs incarnation {child.incarnation}, which is not its own"
+    if model.is_draining and not (model.is_ready and model.leases):
+        yield f"{model.id} drains with nothing to wait for"
+    if model.is_removed and (model.is_idle_and_gone or (model.is_ready and not model.leases)):
+        yield f"{model.id} was removed, is idle, and is still there"
+    is_resident = model in state.residents
+    if is_resident != (not model.is_gone or model.swap is not None):
+        yield f"{model.id} is {'' if is_resident else 'not '}listed as resident"
+
+
+def _of_waiting(state: State) -> Iterator[str]:
+    """Nobody waits who could be served, or beside a box where nothing happens."""
+    if state.stirred or state.is_stirred or state.is_abandoned:
+        yield "something changed, and the line was not looked at"
+    for group in state.line.groups.values():
+        verdict = judge(state, group.case)
+        if not isinstance(verdict, Waits):
+            yield f"{group.case} waits and could have had {verdict}"
+        elif any(state.swaps[target].is_abandoned for target in verdict.collides):
+            yield f"{group.case} waits for a load that nobody wants"
+    if state.line.size and not any(True for _ in state.residents) and not len(state.deadlines):
+        yield f"{state.line.size} wait, and nothing will happen"
+    if state.ending is not None and (state.waiters or state.line.size):
+        yield "somebody waits while the scheduler ends"

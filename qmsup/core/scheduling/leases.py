@@ -103,7 +103,6 @@ def adopt(state: State, model: Model, lease: Lease) -> None:
     """A listener told of a lease that is not known here."""
     lease.is_held = True
     _add(state, model, lease)
-    state.lapsed.pop(lease.id, None)
     state.record("lease.adopted", model=model.id, request=RequestId(lease.id))
 
 
@@ -149,6 +148,7 @@ def _hold(state: State, lease: Lease) -> None:
 
 
 def _add(state: State, model: Model, lease: Lease) -> None:
+    state.lapsed.pop(lease.id, None)
     state.leases[lease.id] = lease
     model.leases[lease.id] = lease
     state.listeners[lease.listener].leases[lease.id] = lease

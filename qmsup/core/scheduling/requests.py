@@ -79,36 +79,40 @@ def timed_out(state: State, waiter: Waiter) -> None:
     )
 
 
+def settle(state: State) -> None:
+    """After each event: serve whoever it helped, and give up the loads that only stand in the way now."""
+    if state.is_stirred or state.stirred:
+        drain(state)
+    if state.is_abandoned:
+        state.is_abandoned = False
+        for group in state.line.groups.values():
+            _abort_in_the_way(state, judge(state, group.case))
+
+
 def drain(state: State) -> None:
     """Serve whoever can be served, as if the line were walked once, in order, and each judged.
 
     A group that has to wait is judged once: nothing that happens later in the same walk can help it.
     """
-    if not state.line.size:
-        state.stirred.clear()
-        state.is_stirred = False
-        return
-    while state.is_stirred or state.stirred:
-        heap = [_turn(group) for group in _stirred_groups(state)]
-        state.is_stirred = False
-        state.stirred.clear()
-        heapq.heapify(heap)
-        while heap:
-            group = heapq.heappop(heap)[2]
-            if _advance(state, group) and group.waiters:
-                heapq.heappush(heap, _turn(group))
-
-
-def abort_what_nobody_wants(state: State) -> None:
-    """Give up each load without a waiter that stands in the way of somebody in the line."""
-    if not any(swap.is_abandoned for swap in state.swaps.values()):
-        return
-    for group in state.line.groups.values():
-        match judge(state, group.case):
-            case Waits(collides=collides):
-                swaps.abort_abandoned(state, collides)
-            case _:
-                pass
+    heap = [_turn(group) for group in _stirred_groups(state)]
+    state.is_stirred = False
+    state.stirred.clear()
+    heapq.heapify(heap)
+    waits: list[Waits] = []
+    while heap:
+        group = heapq.heappop(heap)[2]
+        verdict = judge(state, group.case)
+        if isinstance(verdict, Waits):
+            group.because = verdict.because
+            waits.append(verdict)
+            continue
+        waiter = group.waiters[0]
+        state.line.remove(waiter)
+        _promote(state, waiter, verdict)
+        if group.waiters:
+            heapq.heappush(heap, _turn(group))
+    for verdict in waits:
+        _abort_in_the_way(state, verdict)
 
 
 def _is_repeated(state: State, event: RequestArrived) -> bool:
@@ -152,6 +156,7 @@ def _admit(state: State, waiter: Waiter) -> None:
                 request=_request_of(waiter),
                 because=because,
             )
+            _abort_in_the_way(state, verdict)
         case Joins() | Starts():
             waiting.take_in(state, waiter)
             _promote(state, waiter, verdict)
@@ -189,16 +194,12 @@ def _turn(group: Group) -> tuple[int, Rank, Group]:
     return (-group.priority, group.waiters[0].rank, group)
 
 
-def _advance(state: State, group: Group) -> bool:
-    """Judge the first of a group; False = it waits, and so do all behind it."""
-    verdict: Verdict = judge(state, group.case)
+def _abort_in_the_way(state: State, verdict: Verdict) -> None:
+    """Of the swaps in somebody's way, give up those that nobody waits for."""
     if isinstance(verdict, Waits):
-        group.because = verdict.because
-        return False
-    waiter = group.waiters[0]
-    state.line.remove(waiter)
-    _promote(state, waiter, verdict)
-    return True
+        for target in verdict.collides:
+            if state.swaps[target].is_abandoned:
+                swaps.abort(state, state.swaps[target])
 
 
 def _request_of(waiter: Waiter) -> RequestId | None:

@@ -75,10 +75,7 @@ class Scheduler:
         state = self._state
         state.begin(now)
         _take(state, event)
-        if state.is_stirred or state.stirred:
-            requests.drain(state)
-        if state.swaps and state.line.size:
-            requests.abort_what_nobody_wants(state)
+        requests.settle(state)
         if state.ending is not None:
             shutdown.go_on(state)
         if state.line.has_moved:

@@ -29,8 +29,9 @@ def start(
         because=state.policy.name if evict else "fits",
     )
     for victim in evict:
-        swap.left.add(victim)
-        residency.stop(state, state.models[victim])
+        if not state.models[victim].is_gone:
+            swap.left.add(victim)
+            residency.stop(state, state.models[victim])
     if not swap.left:
         _load(state, model, swap)
     return swap
@@ -52,13 +53,6 @@ def abort(state: State, swap: Swap, *, is_wanted_gone: bool = False) -> None:
     if swap.phase is SwapPhase.LOADING:
         order = residency.stop if is_wanted_gone else residency.give_up_start
         order(state, state.models[swap.target])
-
-
-def abort_abandoned(state: State, collides: tuple[ModelId, ...]) -> None:
-    """Of the swaps in somebody's way, give up those that nobody waits for."""
-    for target in collides:
-        if state.swaps[target].is_abandoned:
-            abort(state, state.swaps[target])
 
 
 def victim_gone(state: State, victim: ModelId) -> None:
@@ -85,6 +79,7 @@ def loaded(state: State, swap: Swap) -> None:
                 waiting.serve(state, waiter)
             case Waits(because=because):
                 waiting.stand_in_line(state, waiter, because)
+                state.line.has_moved = True
             case verdict:
                 raise InvariantBrokenError(f"the load of {swap.target!r} ended in {verdict}")
 
@@ -96,7 +91,11 @@ def failed(state: State, swap: Swap, reason: str, last_lines: str) -> None:
     words = f"model {str(swap.target)!r} could not be loaded: {reason}"
     if last_lines:
         words += f"\n{last_lines}"
-    refusal = Refusal(code=Code.MODEL_LOAD_FAILED, message=words)
+    refusal = Refusal(
+        code=Code.MODEL_LOAD_FAILED,
+        message=words,
+        retry_after=model.back_off.left(state.now),
+    )
     joiners = sorted(swap.joiners, key=_rank)
     swap.joiners.clear()
     _close(state, model)

@@ -21,7 +21,7 @@ def asked(state: State, event: UnloadAsked) -> None:
     state.asks[event.ask] = unload
     state.record(
         "unload.asked",
-        evicts=tuple(model.id for model in models),
+        evicts=tuple(model.id for model in models if not model.is_gone),
         because="drain" if event.drain else "at once",
     )
     for model in models:

@@ -107,8 +107,10 @@ def step_out(state: State, waiter: Waiter) -> None:
     if waiter.joined is None:
         state.line.remove(waiter)
     else:
-        del state.swaps[waiter.joined].joiners[waiter]
+        swap = state.swaps[waiter.joined]
+        del swap.joiners[waiter]
         waiter.joined = None
+        state.is_abandoned |= not swap.joiners
 
 
 def is_heard(state: State, worker: WorkerId) -> bool:
