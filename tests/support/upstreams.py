@@ -20,7 +20,7 @@ class Upstream:
     def __init__(self, script: Script) -> None:
         self._script = script
         self._server = socket.create_server(("127.0.0.1", 0), backlog=1024)
-        self.where = "127.0.0.1:{}".format(self._server.getsockname()[1])
+        self.where = f"127.0.0.1:{self._server.getsockname()[1]}"
         self.requests: list[bytes] = []
         self.gone = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -101,6 +101,17 @@ def saying(answer: bytes) -> Script:
 
     def script(connection: socket.socket, _request: bytes) -> None:
         connection.sendall(answer)
+
+    return script
+
+
+def in_two_parts(first: bytes, second: bytes, go_on: threading.Event) -> Script:
+    """Answer with the first part, and with the second when told."""
+
+    def script(connection: socket.socket, _request: bytes) -> None:
+        connection.sendall(first)
+        go_on.wait(10)
+        connection.sendall(second)
 
     return script
 

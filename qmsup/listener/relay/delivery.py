@@ -9,7 +9,7 @@ from typing import Protocol
 
 from qmsup.errors import Code, Refusal
 from qmsup.listener.errors import sse_error
-from qmsup.listener.relay.framing import Chunked, Counted, Framing, NoBody
+from qmsup.listener.relay.framing import Chunked, Counted, Framing, FramingError, NoBody
 
 LAST_CHUNK = b"0\r\n\r\n"
 _MAX_COLLECTED = 64 * 1024
@@ -52,7 +52,12 @@ class Passing:
 
     def feed(self, data: bytes) -> bytes:
         """What to send for what arrived."""
-        taken = self._feed(data)
+        try:
+            taken = self._feed(data)
+        except FramingError:
+            # What came before the fault was not passed on, so where the client stands is not where we stand.
+            self._is_event_stream = False
+            raise
         self.is_complete = self._framing.ended
         return data if taken == len(data) else data[:taken]
 

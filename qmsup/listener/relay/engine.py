@@ -149,6 +149,10 @@ class Engine:
         """End: what is held is cut off."""
         for held in tuple(self._held):
             held.give_up()
+        for handler in tuple(self._handlers.values()):
+            owner = getattr(handler, "__self__", None)
+            if isinstance(owner, Lingering):
+                owner.give_up()
         self.link.close()
         for sock in self._closing:
             sock.close()

@@ -41,10 +41,10 @@ class Lingering:
             self._sock.setblocking(False)  # noqa: FBT003 - the socket's own signature
             self._sock.shutdown(socket.SHUT_WR)
         except OSError:
-            self._close()
+            self.give_up()
             return
         self._engine.watch(self._fd, select.EPOLLIN | select.EPOLLRDHUP, self._on_event)
-        self._engine.after(longest, self._close)
+        self._engine.after(longest, self.give_up)
 
     def _on_event(self, _event: int) -> None:
         with contextlib.suppress(BlockingIOError):
@@ -54,9 +54,10 @@ class Lingering:
                 data = b""
             self._drained += len(data)
             if not data or self._drained > _MAX_DRAINED:
-                self._close()
+                self.give_up()
 
-    def _close(self) -> None:
+    def give_up(self) -> None:
+        """Close now."""
         if self._is_over:
             return
         self._is_over = True

@@ -1,0 +1,170 @@
+import logging
+import select
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from qmsup.listener.relay.engine import RelayOptions
+from qmsup.units import Seconds
+from qmsup.wire.listening import Ask, Beat, Done
+from tests.support.granting import PATIENCE, GrantingScheduler, grant
+from tests.support.relaying import (
+    Relaying,
+    order,
+    read_all,
+    read_until,
+    relaying_with_scheduler,
+)
+from tests.support.upstreams import SSE_HEAD, chunked, plain, saying, upstream
+
+Both = tuple[Relaying, GrantingScheduler]
+
+
+@pytest.fixture
+def both(places: Path) -> Iterator[Both]:
+    with relaying_with_scheduler(RelayOptions(send_loading_state=False)) as pair:
+        yield pair
+
+
+def test_timers_call_in_order_and_once(both: Both) -> None:
+    engine, _ = both
+    called: list[str] = []
+
+    def arm() -> None:
+        engine.engine.after(Seconds(0.05), lambda: called.append("late"))
+        engine.engine.after(Seconds(0.0), lambda: called.append("soon"))
+
+    engine.do(arm)
+
+    engine.until(lambda: called == ["soon", "late"])
+
+
+def test_a_beat_tells_what_is_held(both: Both) -> None:
+    engine, scheduler = both
+    client = engine.hold(order())
+
+    scheduler.hears(Beat, lambda beat: (beat.waiting, beat.held) == (1, 0))
+
+    client.close()
+
+
+def test_without_leave_nothing_is_said_while_it_waits(both: Both) -> None:
+    engine, scheduler = both
+    with upstream(saying(SSE_HEAD + chunked(b"data: 1\n\n"))) as child:
+        client = engine.hold(order(streaming=True), keeps_alive=False)
+        asked = scheduler.hears(Ask)
+        scheduler.say(grant(asked, child.where))
+
+        said = read_all(client)
+
+    assert b"qm-status" not in said
+    assert said.startswith(b"HTTP/1.1 200 OK")
+
+
+def test_a_descriptor_closed_in_a_turn_is_not_taken_for_its_successor(both: Both) -> None:
+    engine, _ = both
+    first, second = socket.socketpair(), socket.socketpair()
+    heard: list[str] = []
+
+    def close_both(_event: int) -> None:
+        # Both are ready in the same turn; whichever comes first ends both.
+        heard.append("first" if not heard else "stale")
+        for pair in (first, second):
+            engine.engine.discard(pair[0].fileno(), pair[0])
+
+    def watch() -> None:
+        for pair in (first, second):
+            pair[1].send(b"x")
+            engine.engine.watch(pair[0].fileno(), select.EPOLLIN, close_both)
+
+    engine.do(watch)
+
+    engine.until(lambda: first[0].fileno() == second[0].fileno() == -1)
+    assert heard == ["first"]
+    first[1].close()
+    second[1].close()
+
+
+def test_the_last_one_has_its_turn_after_all_others(both: Both) -> None:
+    engine, _ = both
+    near, far = socket.socketpair()
+    last, last_far = socket.socketpair()
+    heard: list[str] = []
+
+    def hear(who: str, sock: socket.socket) -> None:
+        sock.recv(10)
+        heard.append(who)
+
+    def watch() -> None:
+        engine.engine.watch_last(last.fileno(), lambda _event: hear("last", last))
+        engine.engine.watch(near.fileno(), select.EPOLLIN, lambda _event: hear("other", near))
+        last_far.send(b"x")
+        far.send(b"x")
+
+    engine.do(watch)
+
+    engine.until(lambda: len(heard) == 2)
+    assert heard == ["other", "last"]
+    engine.do(lambda: engine.engine.release(near.fileno()))
+    for sock in (near, far, last_far):
+        sock.close()
+    engine.stop()
+    last.close()
+
+
+def test_a_fault_in_ones_handling_ends_only_that_one(
+    both: Both, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, scheduler = both
+    with upstream(saying(plain(b"fine"))) as child:
+        scheduler.on_ask = lambda ask: [grant(ask, child.where)]
+        victim = engine.hold(order())
+        read_until(victim, b"fine")
+
+        def break_down(_event: int) -> None:
+            raise ZeroDivisionError
+
+        near, far = socket.socketpair()
+        far.send(b"x")
+        engine.do(lambda: engine.engine.watch(near.fileno(), select.EPOLLIN, break_down))
+        engine.until(lambda: "relay.broken" in [r.message for r in caplog.records])
+        engine.do(lambda: engine.engine.release(near.fileno()))
+
+        with engine.hold(order()) as client:
+            assert read_until(client, b"fine")
+    near.close()
+    far.close()
+    victim.close()
+
+
+def test_the_access_log_has_a_line_a_request_and_no_query(
+    both: Both, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine, scheduler = both
+    caplog.set_level(logging.INFO, "qmsup.relay")
+    with upstream(saying(plain(b"hello"))) as child:
+        scheduler.on_ask = lambda ask: [grant(ask, child.where)]
+        with engine.hold(order()) as client:
+            said = read_until(client, b"hello")
+        scheduler.hears(Done)
+        engine.until(lambda: bool(engine.ends))
+
+    (line,) = [record for record in caplog.records if record.message == "request"]
+    fields = line.__dict__["qmsup_fields"]
+    assert (fields["method"], fields["path"], fields["status"]) == ("POST", "/v1/x", 200)
+    assert fields["bytes"] == len(said)
+    assert "secret" not in str(fields)
+
+
+def test_an_engine_that_ends_cuts_its_clients_off(both: Both) -> None:
+    engine, scheduler = both
+    client = engine.hold(order())
+    scheduler.hears(Ask)
+
+    engine.stop()
+
+    client.settimeout(PATIENCE)
+    assert client.recv(10) == b""
+    client.close()

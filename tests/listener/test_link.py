@@ -1,0 +1,307 @@
+import threading
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from qmsup import places as our_places
+from qmsup.errors import RequestError, SchedulerUnavailableError
+from qmsup.ids import Epoch, ModelId, RequestId
+from qmsup.listener.relay.engine import RelayOptions
+from qmsup.units import Seconds
+from qmsup.wire import controlling, listening
+from qmsup.wire.controlling import Question, Reply, Trouble
+from qmsup.wire.listening import (
+    Accepted,
+    Ask,
+    Beat,
+    Declined,
+    Done,
+    Hello,
+    Leave,
+    Moved,
+    Unwelcome,
+    Welcome,
+)
+from tests.support.granting import GrantingScheduler, grant, granting_scheduler
+from tests.support.relaying import (
+    Relaying,
+    ending_context,
+    order,
+    read_until,
+    relaying,
+    relaying_with_scheduler,
+)
+from tests.support.upstreams import SSE_HEAD, chunked, in_two_parts, plain, saying, upstream
+
+Both = tuple[Relaying, GrantingScheduler]
+QUIET = RelayOptions(access_log=False)
+
+
+@pytest.fixture
+def both(places: Path) -> Iterator[Both]:
+    with relaying_with_scheduler(QUIET) as pair:
+        yield pair
+
+
+@contextmanager
+def _scheduler(epoch: int = 1) -> Iterator[GrantingScheduler]:
+    our_places.runtime_dir().mkdir(exist_ok=True, parents=True)
+    with granting_scheduler(our_places.scheduler_endpoint(), epoch=epoch) as scheduler:
+        yield scheduler
+
+
+# ---- greeting
+
+
+def test_a_worker_greets_with_its_name_and_beats(both: Both) -> None:
+    engine, scheduler = both
+
+    hello = scheduler.hears(Hello)
+
+    assert hello.listener == "main"
+    assert hello.worker == engine.link.worker
+    assert hello.worker.startswith(f"main-{hello.pid}-")
+    assert (hello.version, hello.leases, hello.waiting) == (listening.VERSION, (), ())
+    scheduler.hears(Beat, count=2)
+
+
+def test_a_scheduler_that_does_not_know_it_is_told_what_waits_and_what_is_held(both: Both) -> None:
+    engine, scheduler = both
+    stalled = threading.Event()
+    with upstream(in_two_parts(SSE_HEAD, b"", stalled)) as child:
+        holding, waiting = order(), order()
+        scheduler.on_ask = lambda ask: (
+            [grant(ask, child.where)] if ask.request == holding.request else []
+        )
+        clients = [engine.hold(holding), engine.hold(waiting)]
+        scheduler.hears(Ask, lambda ask: ask.request == waiting.request)
+        read_until(clients[0], b"\r\n\r\n")
+
+        scheduler.say(Unwelcome(reason="not known here", greet=True))
+
+        hello = scheduler.hears(Hello, count=2)
+        assert [lease.request for lease in hello.leases] == [holding.request]
+        assert [wait.request for wait in hello.waiting] == [waiting.request]
+        stalled.set()
+        for client in clients:
+            client.close()
+
+
+def test_a_new_epoch_is_greeted_anew(both: Both) -> None:
+    engine, scheduler = both
+    client = engine.hold(order())
+    scheduler.hears(Ask)
+    engine.until(lambda: engine.link._epoch == 1)
+
+    scheduler.say(Welcome(version=listening.VERSION, epoch=Epoch(2)))
+
+    assert len(scheduler.hears(Hello, count=2).waiting) == 1
+    client.close()
+
+
+def test_who_waits_is_served_by_the_next_scheduler(places: Path) -> None:
+    with (
+        ending_context(),
+        relaying(QUIET) as engine,
+        upstream(saying(plain(b"late"))) as child,
+    ):
+        with _scheduler() as first:
+            client = engine.hold(order())
+            asked = first.hears(Ask)
+            first.say(Moved(places=((asked.request, 1),)))
+        with _scheduler(epoch=2) as second:
+            second.on_ask = lambda ask: [grant(ask, child.where)]
+            second.say(Unwelcome(reason="not known here", greet=True))
+            second.hears(Beat)
+            second.say(Unwelcome(reason="not known here", greet=True))
+            assert [w.request for w in second.hears(Hello).waiting] == [asked.request]
+            second.say(grant(asked, child.where))
+            assert read_until(client, b"late")
+            client.close()
+
+
+# ---- asking
+
+
+def test_an_ask_is_repeated_until_it_is_answered(both: Both) -> None:
+    engine, scheduler = both
+    client = engine.hold(order())
+
+    asks = [scheduler.hears(Ask, count=count) for count in (1, 2)]
+    assert asks[0] == asks[1]
+
+    scheduler.say(Moved(places=((asks[0].request, 1),)))
+    engine.until(lambda: engine.link._open[asks[0].request].is_answered)
+    client.close()
+
+
+def test_without_a_scheduler_a_new_request_gets_a_503_after_the_grace(places: Path) -> None:
+    with ending_context(), relaying(QUIET, grace=Seconds(0.1)) as engine:
+        with engine.hold(order()) as client:
+            said = read_until(client, b"}}")
+
+        assert said.startswith(b"HTTP/1.1 503")
+        assert b"scheduler_unavailable" in said
+        assert b"Retry-After" in said
+        with _scheduler() as scheduler:
+            scheduler.hears(Leave)
+
+
+def test_who_was_heard_before_the_scheduler_fell_silent_waits_on(places: Path) -> None:
+    with ending_context(), relaying(QUIET, grace=Seconds(0.1)) as engine:
+        with _scheduler() as scheduler:
+            scheduler.on_ask = lambda ask: [Moved(places=((ask.request, 1),))]
+            client = engine.hold(order())
+            asked = scheduler.hears(Ask)
+            engine.until(lambda: engine.link._open[asked.request].is_answered)
+            engine.do(lambda: engine.link.tick(engine.engine.now + 9.0))
+
+        assert engine.link.waiting == 1
+        client.close()
+
+
+def test_a_grant_that_nobody_waits_for_is_declined(both: Both) -> None:
+    _, scheduler = both
+    scheduler.hears(Hello)
+
+    scheduler.say(grant(Ask(request=RequestId("of nobody"), model=ModelId("m")), "127.0.0.1:1"))
+
+    assert scheduler.hears(Declined).request == "of nobody"
+
+
+def test_a_grant_that_comes_twice_is_accepted_twice_and_relayed_once(both: Both) -> None:
+    engine, scheduler = both
+    hold_back = threading.Event()
+
+    with upstream(in_two_parts(b"", plain(b"x"), hold_back)) as child:
+        scheduler.on_ask = lambda ask: [grant(ask, child.where)] * 2
+        with engine.hold(order()) as client:
+            scheduler.hears(Accepted, count=2)
+            hold_back.set()
+            read_until(client, b"\r\n\r\nx")
+        scheduler.hears(Done)
+
+        assert len(child.requests) == 1
+
+
+def test_messages_of_one_turn_travel_in_order(both: Both) -> None:
+    engine, scheduler = both
+    with upstream(saying(plain(b"x"))) as child:
+        scheduler.on_ask = lambda ask: [grant(ask, child.where)]
+        with engine.hold(order()) as client:
+            read_until(client, b"\r\n\r\nx")
+        scheduler.hears(Done)
+
+    assert scheduler.kinds() == ["Hello", "Ask", "Accepted", "Done"]
+
+
+def test_what_cannot_be_read_is_survived(both: Both, caplog: pytest.LogCaptureFixture) -> None:
+    engine, scheduler = both
+    scheduler.hears(Hello)
+
+    scheduler.say(Welcome(version=99, epoch=Epoch(1)))
+    scheduler.say(Unwelcome(reason="another version", greet=False))
+    scheduler.say(Unwelcome(reason="another version", greet=False))
+
+    engine.until(lambda: engine.link._complaint == "another version")
+    said = [record.message for record in caplog.records]
+    assert said.count("link.unreadable") == 1
+    assert said.count("link.unwelcome") == 1
+
+
+# ---- control questions
+
+
+def test_another_thread_can_ask_and_gets_the_answers_body(both: Both) -> None:
+    engine, scheduler = both
+    scheduler.on_question = lambda q: Reply(
+        v=controlling.VERSION, id=q.id, ok=True, body={"verb": q.verb, **q.args}
+    )
+
+    with ThreadPoolExecutor(8) as pool:
+        answers = list(
+            pool.map(lambda n: engine.link.ask("ps", {"n": n}, Seconds(10.0)), range(50))
+        )
+
+    assert answers == [{"verb": "ps", "n": n} for n in range(50)]
+
+
+def test_a_refusal_is_raised_with_its_code(both: Both) -> None:
+    engine, scheduler = both
+    scheduler.on_question = lambda q: Reply(
+        v=controlling.VERSION,
+        id=q.id,
+        ok=False,
+        error=Trouble(code="model_not_found", message="no model x"),
+    )
+
+    with pytest.raises(RequestError, match="no model x") as caught:
+        engine.link.ask("unload", {"model": "x"}, Seconds(10.0))
+
+    assert caught.value.refusal.code == "model_not_found"
+
+
+def test_a_question_is_repeated_with_the_same_id(both: Both) -> None:
+    engine, scheduler = both
+    seen: list[str] = []
+
+    def second_time(question: Question) -> Reply | None:
+        seen.append(question.id)
+        return (
+            Reply(v=controlling.VERSION, id=question.id, ok=True, body=7)
+            if len(seen) == 2
+            else None
+        )
+
+    scheduler.on_question = second_time
+
+    assert engine.link.ask("ping", {}, Seconds(10.0)) == 7
+    assert seen[0] == seen[1]
+
+
+def test_without_an_answer_the_scheduler_is_unavailable(places: Path) -> None:
+    with (
+        ending_context(),
+        relaying(QUIET) as engine,
+        pytest.raises(SchedulerUnavailableError, match="ping"),
+    ):
+        engine.link.ask("ping", {}, Seconds(0.05))
+
+
+def test_the_loop_cannot_wait_for_itself(both: Both) -> None:
+    engine, _ = both
+
+    with pytest.raises(AssertionError, match="itself"):
+        engine.do(lambda: engine.link.ask("ping", {}, Seconds(1.0)))
+
+
+def test_a_thread_that_asks_when_the_worker_ends_is_told(places: Path) -> None:
+    with ending_context(), relaying(QUIET) as engine, ThreadPoolExecutor(1) as pool:
+        asking = pool.submit(engine.link.ask, "ping", {}, Seconds(30.0))
+        engine.until(lambda: bool(engine.link._questions))
+
+        engine.stop()
+
+        with pytest.raises(SchedulerUnavailableError):
+            asking.result(10)
+
+
+def test_a_stream_goes_on_without_a_scheduler(places: Path) -> None:
+    go_on = threading.Event()
+
+    script = in_two_parts(
+        SSE_HEAD + chunked(b"data: 1\n\n", ended=False), chunked(b"data: 2\n\n"), go_on
+    )
+
+    with ending_context(), relaying(QUIET) as engine, upstream(script) as child:
+        with _scheduler() as scheduler:
+            scheduler.on_ask = lambda ask: [grant(ask, child.where)]
+            client = engine.hold(order())
+            read_until(client, b"data: 1")
+        go_on.set()
+
+        with client:
+            assert read_until(client, b"0\r\n\r\n")
