@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from qmsup.control.client import Client
 from scripts.benchmark import peers, wishes
 from scripts.benchmark.course import Course
 from scripts.benchmark.figures import Who
@@ -67,6 +68,9 @@ def canned_children(course: Course) -> list[Row]:
         return rows
     own_notes = {name: course.programs.folder / f"{name}.notes" for name in ("fake", "single")}
     qmsup = peers.start_qmsup(course.programs, "canned", _canned_models(own_notes))
+    with Client(qmsup.endpoint) as client:
+        for name in own_notes:
+            client.ask("load", model=name)
     compared.append(qmsup.main)
     noted[Who.QMSUP] = own_notes["fake"]
     rows = [

@@ -21,7 +21,6 @@ _LEAD_S = 1.0  # the requesters' start and warm-up
 def measure(course: Course, qmsup: Qmsup) -> list[Row]:
     """With 128 requesters, and the round trip of a single one. The model is ready and below its limit."""
     with Client(qmsup.endpoint) as client:
-        client.ask("load", model="fake")
         scheduler = int(client.ask("status")["pid"])
     tallies = Tallies()
     for _ in course.each_round("grants"):
