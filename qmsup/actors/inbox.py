@@ -98,7 +98,9 @@ class PollingInbox:
     def close(self) -> None:
         """Give the descriptor back. What other threads have put can still be taken, so that pykka can refuse it."""
         self._sources = deque((self._from_others,))
-        os.close(self._nudge)
+        # First out of reach of `put`: the number may soon be another file's, and that must not be written to.
+        nudge, self._nudge = self._nudge, -1
+        os.close(nudge)
 
     def _from_others(self) -> Envelope[Any] | None:
         return self._messages.popleft() if self._messages else None

@@ -1,50 +1,95 @@
-"""Real programs as children of a test: started, waited for, and gone afterwards."""
+"""Fake children for tests, and waiting for what becomes of them."""
 
-import socket
-import subprocess
+import sys
+import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
-import requests
+import psutil
 
-_READY_WITHIN = 30.0  # seconds; the tiny models need hundredths of one, a loaded machine more
-_GONE_WITHIN = 10.0
+from qmsup.core.scheduling.events import (
+    Event,
+    ProcessFailed,
+    ProcessReady,
+    ProcessStarting,
+    ProcessStopped,
+)
+from qmsup.ids import Incarnation, ModelId
+from qmsup.spec import Kind, ModelSpec
+from qmsup.units import Seconds
 
+FAKE_CHILD = Path(__file__).parents[1] / "fakes" / "child.py"
+PATIENCE = 20.0
+"""Seconds a test waits for what must come; one that passes never waits so long."""
 
-def free_port() -> int:
-    """A TCP port on 127.0.0.1 that was free a moment ago."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        return int(server.getsockname()[1])
-
-
-@contextmanager
-def answering(command: Sequence[str | Path], log: Path) -> Iterator[str]:
-    """Run a server, `--port N` added, until its /health says 200; yields `http://127.0.0.1:N`."""
-    port = free_port()
-    url = f"http://127.0.0.1:{port}"
-    with log.open("wb") as out:
-        child = subprocess.Popen([*command, "--port", str(port)], stdout=out, stderr=out)
-        try:
-            _wait_until_healthy(child, url, log)
-            yield url
-        finally:
-            # KILL: a llama-server with an open request never ends on TERM, and nothing is lost here.
-            child.kill()
-            child.wait(_GONE_WITHIN)
+E = TypeVar("E", bound=Event)
 
 
-def _wait_until_healthy(child: subprocess.Popen[bytes], url: str, log: Path) -> None:
-    deadline = time.monotonic() + _READY_WITHIN
-    while time.monotonic() < deadline:
-        if child.poll() is not None:
-            tail = log.read_text(errors="replace")[-2000:]
-            raise AssertionError(f"ended with {child.returncode} before it was ready:\n{tail}")
-        try:
-            if requests.get(f"{url}/health", timeout=5).ok:
-                return
-        except requests.ConnectionError:
-            pass  # not listening yet
-        time.sleep(0.01)
-    raise AssertionError(f"not ready within {_READY_WITHIN} s: see {log}")
+def fake_command(*options: str) -> tuple[str, ...]:
+    """The command of a fake child, as a configuration would have it."""
+    return (sys.executable, "-S", str(FAKE_CHILD), "--port", "${PORT}", *options)
+
+
+def fake_spec(*options: str, model: str = "m", kind: Kind = Kind.LLAMA_SERVER) -> ModelSpec:
+    """A model whose child is a fake one, with times for tests."""
+    return ModelSpec(
+        id=ModelId(model),
+        argv=fake_command(*options),
+        kind=kind,
+        start_timeout=Seconds(PATIENCE),
+        stop_grace=Seconds(PATIENCE),
+    )
+
+
+def wait_until(condition: Callable[[], bool], *, patience: float = PATIENCE) -> None:
+    """Return once the condition holds; fail the test when it does not come to."""
+    deadline = time.monotonic() + patience
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come to that"
+        time.sleep(0.005)
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; a zombie does not."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
+
+
+class Reports:
+    """What process managers reported, in order; a test waits on it."""
+
+    def __init__(self) -> None:
+        self.events: list[Event] = []
+        self._news = threading.Condition()
+
+    def __call__(self, event: Event) -> None:
+        with self._news:
+            self.events.append(event)
+            self._news.notify_all()
+
+    def wait_for(self, kind: type[E], incarnation: int, *, count: int = 1) -> E:
+        """The report of this kind and incarnation, the `count`th of them."""
+
+        def found() -> list[E]:
+            return [
+                event
+                for event in self.events
+                if isinstance(event, kind)
+                and isinstance(
+                    event, ProcessStarting | ProcessReady | ProcessStopped | ProcessFailed
+                )
+                and event.incarnation == Incarnation(incarnation)
+            ]
+
+        with self._news:
+            came = self._news.wait_for(lambda: len(found()) >= count, PATIENCE)
+            assert came, f"no {kind.__name__} of {incarnation} in {self.events}"
+            return found()[count - 1]
+
+    def kinds(self) -> list[str]:
+        """The names of what was reported."""
+        return [type(event).__name__ for event in self.events]

@@ -1,0 +1,203 @@
+"""What a process manager does with its one child: spawn it, ask it, end it. Nothing here waits, nothing decides.
+
+The child's pidfd and the probe's connection are watched by the actor's inbox, and come back as ChildEnded and ProbeSaw.
+"""
+
+import os
+import secrets
+from dataclasses import dataclass
+
+from qmsup.actors.inbox import PollingInbox
+from qmsup.core.lifecycle.events import (
+    Exited,
+    Gone,
+    ProbeAnswered,
+    Readiness,
+    Spawned,
+    SpawnFailed,
+)
+from qmsup.errors import ChildError
+from qmsup.ids import Incarnation
+from qmsup.log import Log
+from qmsup.processes import output, stop
+from qmsup.processes.backends.choice import backend_of
+from qmsup.processes.child import Child
+from qmsup.processes.command import Launch, fixed_port, launch, says_slots
+from qmsup.processes.ports import Owner, PortPool, owner_of
+from qmsup.processes.spawn import spawn
+from qmsup.spec import ModelSpec
+from qmsup.units import Seconds
+from qmsup.upstream.probe import Answer, Probe
+from qmsup.upstream.readiness import ReadinessCheck
+
+_log = Log("child")
+_NONCE_BYTES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class ChildEnded:
+    """The leader of a child is a zombie now."""
+
+    child: Child
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeSaw:
+    """The probe under way has its answer."""
+
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """A child, and what it was started with: the configuration may be another by now."""
+
+    child: Child
+    launch: Launch
+    check: ReadinessCheck
+    spec: ModelSpec
+
+
+class ChildHands:
+    """At most one child at a time, and those that were given up."""
+
+    __slots__ = ("_given_up", "_inbox", "_ports", "_probe", "running")
+
+    def __init__(self, inbox: PollingInbox, ports: PortPool) -> None:
+        """Hold nothing yet; `inbox` is the owner's, `ports` are shared with all owners."""
+        self._inbox = inbox
+        self._ports = ports
+        self._probe: Probe | None = None
+        self._given_up: list[Child] = []
+        self.running: Running | None = None
+
+    def spawn(self, spec: ModelSpec, incarnation: Incarnation) -> Spawned | SpawnFailed:
+        """Start the program on a port of its own."""
+        port = None
+        try:
+            port = fixed_port(spec) or self._ports.take()
+            nonce = secrets.token_hex(_NONCE_BYTES)
+            run = launch(spec, port, nonce=nonce, base=os.environ)
+            child = spawn(run, model=spec.id, incarnation=incarnation)
+        except ChildError as error:
+            if port is not None:
+                self._ports.give_back(port)
+            return SpawnFailed(reason=str(error))
+        asks_slots = backend_of(spec.kind).tells_slots and not says_slots(spec)
+        check = ReadinessCheck(spec.ready_check, run.host, run.port, asks_slots=asks_slots)
+        self.running = Running(child=child, launch=run, check=check, spec=spec)
+        self._inbox.watch(child.pidfd, lambda: ChildEnded(child) if child.exit() else None)
+        return Spawned()
+
+    def start_probe(self) -> ProbeAnswered | None:
+        """Ask whether it is ready; None = ProbeSaw will tell."""
+        try:
+            probe = self._child().check.ask()
+        except OSError as error:
+            return ProbeAnswered(readiness=Readiness.NOT_YET, words=f"no probe: {error.strerror}")
+        if probe is None:
+            return ProbeAnswered(readiness=Readiness.READY)
+        self._probe = probe
+        saw = self._look(probe)
+        return None if saw is None else self.judge(saw.answer)
+
+    def judge(self, answer: Answer) -> ProbeAnswered:
+        """What an answer means: a ready one counts only from our own child."""
+        running = self._child()
+        if not running.check.understand(answer):
+            return ProbeAnswered(readiness=Readiness.NOT_YET, words=answer.words)
+        port = running.launch.port
+        if (
+            running.launch.proves_port
+            and owner_of(port, stop.pids_of(running.child)) is Owner.FOREIGN
+        ):
+            words = (
+                f"port {port} is answered by another program, not by the child:"
+                " end that, or choose another port"
+            )
+            return ProbeAnswered(readiness=Readiness.FOREIGN, words=words)
+        return ProbeAnswered(readiness=Readiness.READY, words=answer.words)
+
+    def end_probe(self) -> None:
+        """Close the probe's connection, if there is one."""
+        if self._probe is not None:
+            self._inbox.forget(self._probe.fileno())
+            self._probe.close()
+            self._probe = None
+
+    def terminate(self) -> None:
+        """Send TERM to the child's process group."""
+        stop.terminate(self._child().child)
+
+    def kill(self) -> Gone | None:
+        """Send KILL to what came from the child; Gone once its leader has ended and nothing else lives."""
+        child = self._child().child
+        is_anything_alive = stop.kill_all(child)
+        if is_anything_alive or child.exit() is None:
+            return None
+        self._inbox.forget(child.pidfd)
+        self._bury(child)
+        self.running = None
+        return Gone()
+
+    def ended(self, child: Child) -> Exited | None:
+        """Take notice of a leader's end; None = it is one that was given up."""
+        self._inbox.forget(child.pidfd)
+        if self.running is None or child is not self.running.child:
+            self._given_up.remove(child)
+            stop.kill_all(child)
+            self._bury(child)
+            return None
+        status = child.exit()
+        assert status is not None
+        lines = output.last_lines(child.log, child.log_start)
+        meaning = backend_of(self.running.spec.kind).meaning(status, lines)
+        return Exited(
+            how=status.words,
+            hint=meaning.hint,
+            last_lines=lines,
+            port_taken=meaning.port_taken,
+        )
+
+    def give_up(self) -> None:
+        """Stop waiting for a child that KILL does not end. It is reaped should it ever end."""
+        child = self._child().child
+        _log.error("child.stuck", model=child.record.model, pid=child.pid)
+        self._given_up.append(child)
+        self.running = None
+
+    def close(self, *, keep: bool, grace: Seconds) -> None:
+        """End the child, or leave it running. Waits; for the end of the owner."""
+        self.end_probe()
+        for child in self._given_up:
+            self._inbox.forget(child.pidfd)
+            child.let_go()
+        self._given_up.clear()
+        if self.running is None:
+            return
+        child, self.running = self.running.child, None
+        self._inbox.forget(child.pidfd)
+        if keep:
+            child.let_go()
+        elif stop.end(child, grace=grace):
+            self._ports.give_back(child.record.port)
+        else:
+            _log.error("child.stuck", model=child.record.model, pid=child.pid)
+            child.let_go()
+
+    def _child(self) -> Running:
+        assert self.running is not None, (
+            "the lifecycle machine acts on a child only while there is one"
+        )
+        return self.running
+
+    def _bury(self, child: Child) -> None:
+        stop.bury(child)
+        self._ports.give_back(child.record.port)
+
+    def _look(self, probe: Probe) -> ProbeSaw | None:
+        answer = probe.look()
+        if answer is not None:
+            return ProbeSaw(answer)
+        self._inbox.watch(probe.fileno(), lambda: self._look(probe), events=probe.events)
+        return None

@@ -1,0 +1,221 @@
+"""The owner of one model's child. The lifecycle machine says what to do and when; here it is done, without waiting.
+
+Three things are waited for at once: a message, the child (its end, or a probe's answer), and the machine's next
+deadline. What becomes of the child is told through `report`, in this actor's thread.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import TracebackType
+from typing import assert_never
+
+import pykka
+from typing_extensions import override
+
+from qmsup.actors.child_hands import ChildEnded, ChildHands, ProbeSaw
+from qmsup.actors.inbox import PollingInbox, TimeIsUp
+from qmsup.core.lifecycle import effects as do
+from qmsup.core.lifecycle import events as happened
+from qmsup.core.lifecycle.machine import Lifecycle, Limits, Phase
+from qmsup.core.scheduling.effects import AbortStart, EnsureReady, Stop
+from qmsup.core.scheduling.events import (
+    Event,
+    ProcessFailed,
+    ProcessReady,
+    ProcessStarting,
+    ProcessStopped,
+)
+from qmsup.ids import Incarnation
+from qmsup.log import Log
+from qmsup.processes.backends.choice import backend_of
+from qmsup.processes.command import has_fixed_port
+from qmsup.processes.ports import PortPool
+from qmsup.spec import ModelSpec
+from qmsup.units import Seconds
+
+_log = Log("child")
+_TERM_AGAIN = Seconds(2.0)
+"""A TERM in the moment of getting ready is lost in one of some 100 starts of a llama-server."""
+_LAST_GRACE = Seconds(2.0)
+"""When the actor itself ends, others wait for it."""
+_PORT_TRIES = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpecChanged:
+    """The model is configured otherwise: its times count from now, its command from the next start."""
+
+    spec: ModelSpec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeepChild:
+    """Whether a ready child outlives this actor. It does not unless told."""
+
+    keep: bool = True
+
+
+class ProcessManager(pykka.ThreadingActor):
+    """Obeys EnsureReady, Stop and AbortStart for one model; takes SpecChanged and KeepChild beside.
+
+    A failure of ours ends the child too and is reported as its failure; the actor is then dead for good.
+    """
+
+    def __init__(
+        self, *, spec: ModelSpec, report: Callable[[Event], None], ports: PortPool
+    ) -> None:
+        """Own a model that has no child yet.
+
+        Args:
+            spec: the model.
+            report: takes ProcessStarting, ProcessReady, ProcessStopped and ProcessFailed; must not wait.
+            ports: shared with every other owner.
+        """
+        super().__init__()
+        assert isinstance(self.actor_inbox, PollingInbox)
+        self._inbox = self.actor_inbox
+        self._spec = spec
+        self._report = report
+        self._life = Lifecycle(_limits_of(spec))
+        self._hands = ChildHands(self._inbox, ports)
+        self._keeps_child = False
+        self._started_at = _now()
+
+    @staticmethod
+    @override
+    def _create_actor_inbox() -> PollingInbox:
+        return PollingInbox()
+
+    @override
+    def on_receive(self, message: object) -> None:
+        match message:
+            case EnsureReady(incarnation=incarnation):
+                self._take(happened.Wanted(incarnation=incarnation))
+            case Stop(incarnation=incarnation) | AbortStart(incarnation=incarnation):
+                self._take(happened.Unwanted(incarnation=incarnation))
+            case TimeIsUp():
+                self._take(happened.TimePassed())
+            case ProbeSaw(answer=answer):
+                self._take(self._hands.judge(answer))
+            case ChildEnded(child=child):
+                self._take(self._hands.ended(child))
+            case SpecChanged(spec=spec):
+                self._spec = spec
+                self._life.limits = _limits_of(spec)
+            case KeepChild(keep=keep):
+                self._keeps_child = keep
+            case _:
+                super().on_receive(message)
+
+    @override
+    def on_stop(self) -> None:
+        keep = self._keeps_child and self._life.phase is Phase.READY
+        self._hands.close(keep=keep, grace=min(self._life.limits.stop_grace, _LAST_GRACE))
+        self._inbox.close()
+
+    @override
+    def on_failure(
+        self,
+        exception_type: type[BaseException] | None,
+        exception_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        incarnation = self._life.incarnation
+        self._hands.close(keep=False, grace=_LAST_GRACE)
+        self._inbox.close()
+        if incarnation is not None:
+            reason = f"qmsup failed to look after the child ({exception_value!r}): see its own log"
+            self._report(ProcessFailed(model=self._spec.id, incarnation=incarnation, reason=reason))
+
+    def _take(self, event: happened.Event | None) -> None:
+        events = deque([event])
+        while events:
+            event = events.popleft()
+            if event is not None:
+                for effect in self._life.handle(event, _now()):
+                    events.append(self._carry_out(effect))
+        self._inbox.wake_at(self._life.wake_at)
+
+    def _carry_out(self, effect: do.Effect) -> happened.Event | None:
+        match effect:
+            case do.Spawn(incarnation=incarnation):
+                self._started_at = _now()
+                return self._hands.spawn(self._spec, incarnation)
+            case do.StartProbe():
+                return self._hands.start_probe()
+            case do.Kill():
+                return self._hands.kill()
+            case do.EndProbe():
+                self._hands.end_probe()
+            case do.Terminate():
+                self._hands.terminate()
+            case do.GiveUp():
+                self._hands.give_up()
+            case do.ReportStarting() | do.ReportReady() | do.ReportStopped() | do.ReportFailed():
+                self._tell(effect)
+            case _:
+                assert_never(effect)
+        return None
+
+    def _tell(
+        self, effect: do.ReportStarting | do.ReportReady | do.ReportStopped | do.ReportFailed
+    ) -> None:
+        model, incarnation = self._spec.id, effect.incarnation
+        match effect:
+            case do.ReportStarting():
+                self._tell_starting(incarnation)
+            case do.ReportReady():
+                self._tell_ready(incarnation)
+            case do.ReportStopped():
+                _log.info("child.stopped", model=model, incarnation=incarnation)
+                self._report(ProcessStopped(model=model, incarnation=incarnation))
+            case do.ReportFailed(reason=reason, last_lines=last_lines):
+                _log.warning("child.failed", model=model, incarnation=incarnation, reason=reason)
+                self._report(
+                    ProcessFailed(
+                        model=model,
+                        incarnation=incarnation,
+                        reason=reason,
+                        last_lines=last_lines,
+                    )
+                )
+            case _:
+                assert_never(effect)
+
+    def _tell_starting(self, incarnation: Incarnation) -> None:
+        running = self._hands.running
+        assert running is not None
+        model, pid, port = self._spec.id, running.child.pid, running.launch.port
+        _log.info("child.starting", model=model, incarnation=incarnation, pid=pid, port=port)
+        self._report(ProcessStarting(model=model, incarnation=incarnation, pid=pid, port=port))
+
+    def _tell_ready(self, incarnation: Incarnation) -> None:
+        running = self._hands.running
+        assert running is not None
+        model, pid, upstream = self._spec.id, running.child.pid, running.launch.upstream
+        took_ms = round((_now() - self._started_at) * 1000)
+        _log.info("child.ready", model=model, incarnation=incarnation, pid=pid, took_ms=took_ms)
+        self._report(
+            ProcessReady(
+                model=model,
+                incarnation=incarnation,
+                upstream=upstream,
+                pid=pid,
+                total_slots=running.check.total_slots,
+            )
+        )
+
+
+def _limits_of(spec: ModelSpec) -> Limits:
+    return Limits(
+        start_timeout=spec.start_timeout,
+        stop_grace=spec.stop_grace,
+        term_again=_TERM_AGAIN if backend_of(spec.kind).repeats_term else None,
+        port_tries=1 if has_fixed_port(spec) else _PORT_TRIES,
+    )
+
+
+def _now() -> Seconds:
+    return Seconds(time.monotonic())

@@ -1,0 +1,62 @@
+"""llama.cpp's llama-server."""
+
+from collections.abc import Sequence
+from pathlib import PurePath
+
+from qmsup.processes.backends import generic
+from qmsup.processes.backends.backend import Backend, Meaning, is_silent_about
+from qmsup.processes.child import Exit
+
+_NAME = "llama-server"
+_SPARE_THREADS = 8
+"""HTTP threads beyond the slots: `/health`, `/props` and requests that wait upstream each hold one."""
+_FEWEST_THREADS = 16
+_SIGNS = (
+    ("couldn't bind", generic.port_taken()),
+    (
+        "out of memory",
+        Meaning(
+            hint="the GPU has too little memory left: lower -c or -ngl, or set estVramGB so that others make room"
+        ),
+    ),
+    (
+        "model loading error",
+        Meaning(
+            hint="its model could not be loaded: check the file after -m (there? complete? an architecture"
+            " that this build knows?)"
+        ),
+    ),
+    (
+        "invalid argument",
+        Meaning(
+            hint="it does not know an argument; they differ between builds: compare with its --help"
+        ),
+    ),
+)
+"""The first that is found counts."""
+
+
+def _added_arguments(argv: Sequence[str], port: int, slots: int) -> tuple[str, ...]:
+    # Behind a wrapper (a script, docker, nice) nobody knows where arguments would have to go.
+    if _NAME not in PurePath(argv[0]).name:
+        return ()
+    added: list[str] = []
+    if is_silent_about(argv, "--host"):
+        added += ["--host", "127.0.0.1"]
+    if is_silent_about(argv, "--port"):
+        added += ["--port", str(port)]
+    if is_silent_about(argv, "--threads-http"):
+        added += ["--threads-http", str(max(_FEWEST_THREADS, slots + _SPARE_THREADS))]
+    return tuple(added)
+
+
+def _meaning(ended: Exit, last_lines: str) -> Meaning:
+    for sign, meaning in _SIGNS:
+        if ended.signal is None and sign in last_lines:
+            return meaning
+    return generic.meaning(ended, last_lines)
+
+
+LLAMA_SERVER = Backend(
+    added_arguments=_added_arguments, meaning=_meaning, tells_slots=True, repeats_term=True
+)

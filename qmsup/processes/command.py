@@ -1,0 +1,133 @@
+"""What exactly is run for a model: arguments, environment and the address it will answer on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from urllib.parse import urlsplit
+
+from qmsup.errors import ChildError
+from qmsup.processes.backends.choice import backend_of
+from qmsup.processes.child import NONCE_VARIABLE
+from qmsup.spec import Kind, ModelSpec
+
+_PORT = "${PORT}"
+_ANY_PORT = "1"
+_SCRUBBED_PREFIXES = (
+    "LLAMA_ARG_",  # become arguments of every child
+    "LLAMA_SERVER_",  # mark a child of llama-server's own router, which ends with its stdin
+    "AIP_",  # change port and paths of every child
+    "LISTEN_",  # systemd's sockets for us
+    "GUNICORN_",
+    "SUPERVISOR_",
+)
+_SCRUBBED = ("LLAMA_API_KEY", "NOTIFY_SOCKET", "WATCHDOG_PID", "WATCHDOG_USEC")
+"""LLAMA_API_KEY silently turns authentication on."""
+_ELSEWHERE = frozenset(("docker", "podman", "nerdctl", "ssh", "kubectl", "systemd-run"))
+"""Programs that have others do the work, outside of their own session."""
+_LOOPBACK = frozenset(("127.0.0.1", "localhost", "::1"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """One start, spelled out.
+
+    Attributes:
+        host, port: where the child will answer.
+        proves_port: its port must turn out to belong to its session.
+    """
+
+    argv: tuple[str, ...]
+    env: Mapping[str, str]
+    host: str
+    port: int
+    nonce: str
+    proves_port: bool
+
+    @property
+    def upstream(self) -> str:
+        """The address as `host:port`."""
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def fixed_port(spec: ModelSpec) -> int | None:
+    """The port that the operator chose; None where qmsup picks one at each start.
+
+    Raises:
+        ChildError: the upstream is no `http://host:port`.
+    """
+    if _PORT not in spec.upstream:
+        return _address(spec.upstream, spec)[1]
+    if spec.kind is Kind.LLAMA_SERVER and "--port" in spec.argv[:-1]:
+        word = spec.argv[spec.argv.index("--port") + 1]
+        return int(word) if word.isdigit() else None
+    return None
+
+
+def has_fixed_port(spec: ModelSpec) -> bool:
+    """Whether another port cannot be tried."""
+    try:
+        return fixed_port(spec) is not None
+    except ChildError:  # told when the child is to be started
+        return True
+
+
+def says_slots(spec: ModelSpec) -> bool:
+    """Whether the command itself tells how many requests run side by side."""
+    return any(word in {"-np", "--parallel"} for word in spec.argv)
+
+
+def launch(spec: ModelSpec, port: int, *, nonce: str, base: Mapping[str, str]) -> Launch:
+    """Spell out a start on a port.
+
+    Args:
+        spec: the model.
+        port: what `${PORT}` stands for.
+        nonce: the proof that the process is ours, new for each start.
+        base: our own environment, which is scrubbed of what would change a child unasked.
+
+    Raises:
+        ChildError: the command is empty, or the upstream is no `http://host:port`.
+    """
+    if not spec.argv:
+        message = f"models.{spec.id}.cmd is empty: give the program to run"
+        raise ChildError(message)
+    argv = tuple(word.replace(_PORT, str(port)) for word in spec.argv)
+    host, answering_port = _address(spec.upstream.replace(_PORT, str(port)), spec)
+    added = backend_of(spec.kind).added_arguments(argv, port, spec.slots)
+    return Launch(
+        argv=argv + added,
+        env=_environment(spec, port, nonce=nonce, base=base),
+        host=host,
+        port=answering_port,
+        nonce=nonce,
+        proves_port=host in _LOOPBACK and PurePath(argv[0]).name not in _ELSEWHERE,
+    )
+
+
+def _environment(
+    spec: ModelSpec, port: int, *, nonce: str, base: Mapping[str, str]
+) -> dict[str, str]:
+    kept = {
+        key: value
+        for key, value in base.items()
+        if key not in _SCRUBBED and not key.startswith(_SCRUBBED_PREFIXES)
+    }
+    # The order in which nvidia-smi numbers the cards; CUDA's own puts the fastest first.
+    kept.setdefault("CUDA_DEVICE_ORDER", "PCI_BUS_ID")
+    for entry in spec.env:
+        key, _, value = entry.partition("=")
+        kept[key] = value.replace(_PORT, str(port))
+    kept[NONCE_VARIABLE] = nonce
+    return kept
+
+
+def _address(upstream: str, spec: ModelSpec) -> tuple[str, int]:
+    try:
+        parts = urlsplit(upstream.replace(_PORT, _ANY_PORT))
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    if host is None or port is None:
+        message = f"models.{spec.id}.proxy: {spec.upstream!r} is no address: write http://127.0.0.1:${{PORT}}"
+        raise ChildError(message)
+    return host, port

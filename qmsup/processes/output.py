@@ -1,0 +1,65 @@
+"""A child's log. The child writes it itself (O_APPEND): a pipe would break with its reader, or fill up and block."""
+
+import os
+import re
+import time
+from pathlib import Path
+
+from qmsup.errors import ChildError
+from qmsup.ids import Incarnation, ModelId
+from qmsup.places import log_file, make_private
+
+_ROTATE_AT = 64 * 1024 * 1024
+"""Bytes. Looked at between starts, as a running child cannot be told to write elsewhere."""
+_TAIL_BYTES = 16 * 1024
+_LINE_CHARACTERS = 500
+_COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+_CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+
+
+def open_log(model: ModelId) -> tuple[Path, int]:
+    """The model's log, made if need be: its path, and a descriptor that appends.
+
+    Raises:
+        ChildError: it cannot be written.
+    """
+    path = log_file(model)
+    try:
+        make_private(path.parent)
+        if path.exists() and path.stat().st_size > _ROTATE_AT:
+            path.replace(path.with_suffix(".log.1"))
+        return path, os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        message = f"cannot write the log {path}: {error.strerror}; set QMSUP_STATE_DIR to a folder of yours"
+        raise ChildError(message) from error
+
+
+def mark_start(fd: int, *, program: str, port: int, incarnation: Incarnation) -> int:
+    """Write the line that divides one start from the one before; where in the file the start begins.
+
+    The program alone is named: arguments may hold keys.
+    """
+    clock = time.strftime("%Y-%m-%dT%H:%M:%S%z")
+    line = f"=== qmsup {clock} start {incarnation}: {program} on port {port} ===\n"
+    os.write(fd, line.encode(errors="replace"))
+    return os.fstat(fd).st_size
+
+
+def last_lines(path: Path, since: int, *, count: int = 12) -> str:
+    """The end of what was written after `since`, for people: at most 16 KiB are read, however much there is."""
+    try:
+        with path.open("rb") as log:
+            size = log.seek(0, os.SEEK_END)
+            start = since if since <= size else 0  # another hand has cut the file
+            log.seek(max(start, size - _TAIL_BYTES))
+            text = log.read(_TAIL_BYTES).decode(errors="replace")
+    except OSError:
+        return ""
+    lines = [_readable(line) for line in text.split("\n")]
+    return "\n".join([line for line in lines if line][-count:])
+
+
+def _readable(line: str) -> str:
+    # A progress bar is one long line, drawn over and over after carriage returns: the last state is the one to show.
+    shown = _COLOURS.sub("", line).rstrip().rpartition("\r")[2]
+    return _CONTROLS.sub("", shown)[:_LINE_CHARACTERS]

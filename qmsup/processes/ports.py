@@ -1,0 +1,120 @@
+"""Ports for children: free when chosen, had by no living child, and proved to be the child's once it answers."""
+
+import errno
+import itertools
+import socket
+import threading
+from collections.abc import Iterable
+from enum import StrEnum
+
+from qmsup.errors import ChildError
+from qmsup.processes.procfs import socket_inodes
+
+_SPAN = 1000
+_LAST = 65535
+_LISTENING = "0A"
+_UNCONNECTED = (_LISTENING, "07")
+_LOCAL_ADDRESSES = frozenset(
+    (
+        "00000000",  # 0.0.0.0
+        "0100007F",  # 127.0.0.1
+        "0" * 32,  # ::
+        "00000000000000000000000001000000",  # ::1
+        "0000000000000000FFFF00000100007F",  # ::ffff:127.0.0.1
+    )
+)
+
+
+class PortPool:
+    """Hands out ports from `start` upward, to any thread.
+
+    A port given back comes last again: for a moment somebody may still mean its former child by it.
+    """
+
+    def __init__(self, start: int, *, reserved: Iterable[int] = ()) -> None:
+        self._start = start
+        self._end = min(start + _SPAN, _LAST + 1)
+        self._next = start
+        self._reserved = frozenset(reserved)
+        self._taken: set[int] = set()
+        self._lock = threading.Lock()
+
+    def take(self) -> int:
+        """A port that could be bound just now.
+
+        Raises:
+            ChildError: none is left.
+        """
+        with self._lock:
+            for port in itertools.chain(
+                range(self._next, self._end), range(self._start, self._next)
+            ):
+                if port in self._taken or port in self._reserved or not _is_free(port):
+                    continue
+                self._taken.add(port)
+                self._next = port + 1 if port + 1 < self._end else self._start
+                return port
+        message = f"no free port from {self._start} to {self._end - 1}: set startPort to where there are some"
+        raise ChildError(message)
+
+    def give_back(self, port: int) -> None:
+        """The child that had it is gone. Ports that were not handed out are ignored."""
+        with self._lock:
+            self._taken.discard(port)
+
+
+def _is_free(port: int) -> bool:
+    # Without SO_REUSEPORT, so a port that another sd-server shares counts as taken; with SO_REUSEADDR, so one whose
+    # old connections linger counts as free.
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("0.0.0.0", port))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                return False
+            raise
+    return True
+
+
+class Owner(StrEnum):
+    """Whose socket answers on a port."""
+
+    OURS = "ours"
+    FOREIGN = "foreign"
+    NOBODY = "nobody"
+    """Nothing listens as far as we can see: perhaps in another network namespace."""
+
+
+def owner_of(port: int, pids: Iterable[int]) -> Owner:
+    """Whether all that listens on a local port belongs to these processes.
+
+    All, because two sd-servers share a port without a word, and then half of the requests go astray.
+    """
+    listening = _listening_inodes(port)
+    if not listening:
+        return Owner.NOBODY
+    for pid in pids:
+        listening -= socket_inodes(pid)
+        if not listening:
+            return Owner.OURS
+    return Owner.FOREIGN
+
+
+def _listening_inodes(port: int) -> set[str]:
+    found: set[str] = set()
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        try:
+            with open(table) as lines:  # noqa: PTH123 - read line by line, and only the beginning
+                next(lines)
+                for line in lines:
+                    fields = line.split(maxsplit=10)
+                    if fields[3] not in _UNCONNECTED:
+                        break  # the kernel lists what listens first; the rest may be thousands of connections
+                    address, _, hex_port = fields[1].rpartition(":")
+                    is_here = fields[3] == _LISTENING and address in _LOCAL_ADDRESSES
+                    if is_here and int(hex_port, 16) == port:
+                        found.add(fields[9])
+        except OSError:  # no IPv6 here
+            continue
+    return found

@@ -1,0 +1,83 @@
+"""What Linux says of a process: its parent, session, start and environment. A pid alone proves nothing."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+_PROC = Path("/proc")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stat:
+    """A moment of one process.
+
+    Attributes:
+        start_ticks: clock ticks from boot to its start. With the pid and the boot it names one process for ever.
+    """
+
+    pid: int
+    state: str
+    parent: int
+    session: int
+    start_ticks: int
+
+    @property
+    def is_alive(self) -> bool:
+        """Not a zombie: one of those holds no memory and no port."""
+        return self.state not in "ZXx"
+
+
+def stat_of(pid: int) -> Stat | None:
+    """The process with this pid, zombies included; None when there is none."""
+    try:
+        line = (_PROC / str(pid) / "stat").read_text(errors="replace")
+    except OSError:
+        return None
+    # The name stands in parentheses and may itself hold spaces and parentheses.
+    fields = line[line.rindex(")") + 2 :].split()
+    return Stat(
+        pid=pid,
+        state=fields[0],
+        parent=int(fields[1]),
+        session=int(fields[3]),
+        start_ticks=int(fields[19]),
+    )
+
+
+def all_stats() -> Iterator[Stat]:
+    """Every process there is, each at the moment it is looked at."""
+    for name in os.listdir(_PROC):  # noqa: PTH208 - thousands of entries, of which only the name is needed
+        if name.isdigit() and (stat := stat_of(int(name))) is not None:
+            yield stat
+
+
+def boot_id() -> str:
+    """Changes with each boot, so that a pid noted before it proves nothing."""
+    return (_PROC / "sys/kernel/random/boot_id").read_text().strip()
+
+
+def has_in_environ(pid: int, entry: str) -> bool:
+    """Whether the process was started with `KEY=value`. False too where we may not look."""
+    try:
+        environ = (_PROC / str(pid) / "environ").read_bytes()
+    except OSError:
+        return False
+    return entry.encode() in environ.split(b"\0")
+
+
+def socket_inodes(pid: int) -> frozenset[str]:
+    """The sockets a process has open, as `/proc/net/tcp` numbers them."""
+    folder = _PROC / str(pid) / "fd"
+    found: set[str] = set()
+    try:
+        for link in folder.iterdir():
+            try:
+                target = os.readlink(link)  # noqa: PTH115 - `socket:[123]` is not a path
+            except OSError:
+                continue
+            if target.startswith("socket:["):
+                found.add(target[8:-1])
+    except OSError:
+        pass
+    return frozenset(found)

@@ -1,0 +1,99 @@
+"""One small file for each child, which tells a later scheduler of it should this one die without ending it.
+
+It is written before the child is spawned, when only the nonce is known, and again with the pid: so there is no moment
+in which a child can be lost.
+"""
+
+import json
+import os
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from qmsup.errors import ChildError
+from qmsup.places import make_private, state_dir
+from qmsup.processes import procfs
+
+_NONCE_IN_NAME = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """What names a child beyond doubt.
+
+    Attributes:
+        pid, start_ticks: its leader; both 0 until it is spawned.
+        boot: pids and ticks mean nothing after another boot.
+        owner, owner_ticks: the scheduler process that it belongs to.
+    """
+
+    model: str
+    incarnation: int
+    nonce: str
+    port: int
+    boot: str
+    owner: int
+    owner_ticks: int
+    pid: int = 0
+    start_ticks: int = 0
+
+    @property
+    def path(self) -> Path:
+        """Where it is kept."""
+        return children_dir() / f"{self.nonce[:_NONCE_IN_NAME]}.json"
+
+    @property
+    def owner_is_alive(self) -> bool:
+        """Whether the scheduler that spawned it still runs."""
+        owner = procfs.stat_of(self.owner)
+        return owner is not None and owner.is_alive and owner.start_ticks == self.owner_ticks
+
+
+def children_dir() -> Path:
+    """The folder of the records."""
+    return state_dir() / "children"
+
+
+def new_record(*, model: str, incarnation: int, nonce: str, port: int) -> Record:
+    """The record of a child that this process is about to spawn."""
+    own = procfs.stat_of(os.getpid())
+    return Record(
+        model=model,
+        incarnation=incarnation,
+        nonce=nonce,
+        port=port,
+        boot=procfs.boot_id(),
+        owner=os.getpid(),
+        owner_ticks=own.start_ticks if own else 0,
+    )
+
+
+def write(record: Record) -> None:
+    """Keep a record, in place of an earlier one of the same child. Readers never see half of it.
+
+    Raises:
+        ChildError: the folder cannot be written.
+    """
+    path = record.path
+    fresh = path.with_suffix(".new")
+    try:
+        make_private(path.parent)
+        fresh.write_text(json.dumps(asdict(record)))
+        fresh.replace(path)
+    except OSError as error:
+        message = f"cannot write {path}: {error.strerror}; set QMSUP_STATE_DIR to a folder of yours"
+        raise ChildError(message) from error
+
+
+def erase(record: Record) -> None:
+    """The child is gone, or was never spawned."""
+    record.path.unlink(missing_ok=True)
+
+
+def read_all() -> Iterator[Record]:
+    """Every record there is. What cannot be read is removed: it proves nothing."""
+    for path in sorted(children_dir().glob("*")):
+        try:
+            yield Record(**json.loads(path.read_text()))
+        except (OSError, ValueError, TypeError):
+            path.unlink(missing_ok=True)

@@ -1,0 +1,110 @@
+"""How a child is started: leader of its own session, deaf to our terminal, writing its own log."""
+
+import os
+import shutil
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from pathlib import Path, PurePath
+
+from qmsup.errors import ChildError
+from qmsup.ids import Incarnation, ModelId
+from qmsup.log import Log
+from qmsup.processes import output, records
+from qmsup.processes.child import Child
+from qmsup.processes.command import Launch
+from qmsup.processes.procfs import stat_of
+from qmsup.processes.records import Record
+
+_log = Log("processes")
+
+
+def spawn(launch: Launch, *, model: ModelId, incarnation: Incarnation) -> Child:
+    """Start the program. It is not ready yet, only running.
+
+    Raises:
+        ChildError: there is no such program, it may not be run, or its log or record cannot be written.
+    """
+    record = records.new_record(
+        model=model, incarnation=incarnation, nonce=launch.nonce, port=launch.port
+    )
+    log, descriptor = output.open_log(model)
+    try:
+        program = PurePath(launch.argv[0]).name
+        log_start = output.mark_start(
+            descriptor, program=program, port=launch.port, incarnation=incarnation
+        )
+        records.write(record)
+        process = _start(launch, descriptor, model)
+    except ChildError:
+        records.erase(record)
+        raise
+    finally:
+        os.close(descriptor)
+    return _child(process, record, log, log_start)
+
+
+def _child(process: subprocess.Popen[bytes], record: Record, log: Path, log_start: int) -> Child:
+    stat = stat_of(process.pid)  # a zombie at the least, as nobody else waits for it
+    record = replace(record, pid=process.pid, start_ticks=stat.start_ticks if stat else 0)
+    try:
+        pidfd = os.pidfd_open(process.pid)
+    except OSError as error:
+        process.kill()
+        process.wait()
+        records.erase(record)
+        message = f"the child cannot be watched: {error.strerror}; raise the limit of open files"
+        raise ChildError(message) from error
+    try:
+        records.write(record)
+    except (
+        ChildError
+    ) as error:  # the first record names the nonce, and that is enough to find it by
+        _log.warning("child.record_incomplete", model=record.model, error=str(error))
+    return Child(record=record, pidfd=pidfd, log=log, log_start=log_start, process=process)
+
+
+def _start(launch: Launch, log: int, model: ModelId) -> subprocess.Popen[bytes]:
+    try:
+        with _no_signal_blocked():
+            return subprocess.Popen(
+                launch.argv,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=launch.env,
+                start_new_session=True,
+            )
+    except (OSError, ValueError) as error:
+        raise ChildError(_why(launch, error, model)) from error
+
+
+@contextmanager
+def _no_signal_blocked() -> Iterator[None]:
+    """A child inherits what its parent's thread blocks, and one that never hears TERM has to be killed."""
+    blocked = signal.pthread_sigmask(signal.SIG_SETMASK, ())
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+
+
+def _why(launch: Launch, error: OSError | ValueError, model: ModelId) -> str:
+    program, key = launch.argv[0], f"models.{model}.cmd"
+    found = shutil.which(program, path=launch.env.get("PATH"))
+    match error:
+        case FileNotFoundError() if found is None and "/" in program:
+            return f"there is no program {program}: correct the path in {key}, or install it"
+        case FileNotFoundError() if found is None:
+            return f"the program {program} is not on the PATH: give its full path in {key}, or install it"
+        case FileNotFoundError():
+            return f"{found} cannot be run: the interpreter that its first line names is missing"
+        case PermissionError():
+            return f"{program} may not be run: chmod +x it, or correct the path in {key}"
+        case OSError():
+            words = error.strerror or str(error)
+            return f"{program} could not be started ({words}): check {key}"
+        case ValueError():
+            return f"{program} could not be started ({error}): check {key} and models.{model}.env"

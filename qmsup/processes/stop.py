@@ -1,0 +1,108 @@
+"""How a child is ended: a TERM that it may refuse, then a KILL for everything that came from it.
+
+What came from it is found by three marks, as each can be lost on the way: its session, the nonce in the environment,
+and descent from something that has one of the two. `nohup`, `setsid` and double forks lose at most two of them.
+"""
+
+import contextlib
+import os
+import select
+import signal
+import time
+from collections.abc import Iterator
+
+from qmsup.processes import records
+from qmsup.processes.child import NONCE_VARIABLE, Child
+from qmsup.processes.procfs import Stat, all_stats, has_in_environ, stat_of
+from qmsup.units import Seconds
+
+_LOOK_AGAIN = 0.01
+_KILL_PATIENCE = 10.0
+
+
+def terminate(child: Child) -> None:
+    """Ask the leader and its process group to end. An unreaped leader keeps its group's number from being reused."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGTERM)
+
+
+def members(*, session: int, nonce: str, since: int) -> list[Stat]:
+    """The living processes of a child.
+
+    Args:
+        session: the leader's pid.
+        nonce: the child's.
+        since: the leader's start in ticks; nothing older can come from it.
+    """
+    mark = f"{NONCE_VARIABLE}={nonce}"
+    later = [stat for stat in all_stats() if stat.start_ticks >= since and stat.pid != os.getpid()]
+    ours = {stat.pid for stat in later if stat.session == session or has_in_environ(stat.pid, mark)}
+    for stat in sorted(later, key=lambda stat: stat.start_ticks):
+        if stat.parent in ours:
+            ours.add(stat.pid)
+    return [stat for stat in later if stat.pid in ours and stat.is_alive]
+
+
+def pids_of(child: Child) -> Iterator[int]:
+    """The leader first; all of /proc is read only for somebody who wants more."""
+    yield child.pid
+    yield from (stat.pid for stat in _members(child) if stat.pid != child.pid)
+
+
+def kill_all(child: Child) -> bool:
+    """Send KILL to everything that came from the child; whether anything of it was still alive."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(child.pid, signal.SIGKILL)  # most of it, and without a descriptor
+    alive = _members(child)
+    for stat in alive:
+        send(stat, signal.SIGKILL)
+    return bool(alive)
+
+
+def _members(child: Child) -> list[Stat]:
+    record = child.record
+    return members(session=record.pid, nonce=record.nonce, since=record.start_ticks)
+
+
+def send(stat: Stat, number: signal.Signals) -> None:
+    """Signal exactly this process: never another that got its pid since."""
+    try:
+        descriptor = os.pidfd_open(stat.pid)
+    except ProcessLookupError:
+        return
+    try:
+        now = stat_of(stat.pid)
+        if now is not None and now.start_ticks == stat.start_ticks:
+            with contextlib.suppress(ProcessLookupError):
+                signal.pidfd_send_signal(descriptor, number)
+    finally:
+        os.close(descriptor)
+
+
+def bury(child: Child) -> None:
+    """Reap an ended leader and remove its record."""
+    child.reap()
+    records.erase(child.record)
+
+
+def end(child: Child, *, grace: Seconds) -> bool:
+    """TERM, wait, KILL, reap: the whole stop, for the end of its owner. Waits; whether nothing is left."""
+    terminate(child)
+    _wait_for_exit(child, grace)
+    until = time.monotonic() + _KILL_PATIENCE
+    while kill_all(child):
+        if time.monotonic() > until:
+            return False
+        _wait_for_exit(child, Seconds(_LOOK_AGAIN))
+        if child.exit() is not None:
+            time.sleep(
+                _LOOK_AGAIN
+            )  # its grandchildren are init's to reap, so nothing tells of their end
+    bury(child)
+    return True
+
+
+def _wait_for_exit(child: Child, patience: Seconds) -> None:
+    poll = select.poll()
+    poll.register(child.pidfd, select.POLLIN)
+    poll.poll(patience * 1000.0)

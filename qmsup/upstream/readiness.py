@@ -1,0 +1,68 @@
+"""Which question tells that a child is ready, and what its answer tells beside."""
+
+import json
+
+from qmsup.upstream.probe import Answer, Found, Probe
+
+NO_CHECK = "none"
+TCP_CHECK = "tcp"
+_SLOTS_PATH = "/props"
+_DEFAULT_PATH = "/health"
+
+
+class ReadinessCheck:
+    """The questions of one start.
+
+    A llama-server answers every path with 503 while it loads. So where its slots are wanted too, `/props` is asked in
+    place of `/health`: one question for both, and no moment lost. Where that does not work (a key is needed, another
+    program), the configured path is asked from then on.
+    """
+
+    __slots__ = ("_asks_slots", "_check", "_host", "_port", "total_slots")
+
+    def __init__(self, check: str, host: str, port: int, *, asks_slots: bool = False) -> None:
+        """Keep what to ask.
+
+        Args:
+            check: a path, `tcp`, or `none`.
+            host: where the child answers.
+            port: where the child answers.
+            asks_slots: ask for the number of slots as well.
+        """
+        self._check = check
+        self._host = host
+        self._port = port
+        self._asks_slots = asks_slots and check == _DEFAULT_PATH
+        self.total_slots: int | None = None
+        """What the child said, once it is ready."""
+
+    def ask(self) -> Probe | None:
+        """The next question, not begun; None = it is ready as soon as it runs.
+
+        Raises:
+            OSError: there is no descriptor left for it.
+        """
+        if self._check == NO_CHECK:
+            return None
+        if self._check == TCP_CHECK:
+            return Probe(self._host, self._port)
+        if self._asks_slots:
+            return Probe(self._host, self._port, _SLOTS_PATH, wants_body=True)
+        return Probe(self._host, self._port, self._check)
+
+    def understand(self, answer: Answer) -> bool:
+        """Whether the answer says ready."""
+        if answer.found is Found.OTHER_STATUS:
+            self._asks_slots = False
+        if answer.found is Found.READY and self._asks_slots:
+            self.total_slots = _total_slots(answer.body)
+        return answer.found is Found.READY
+
+
+def _total_slots(body: bytes) -> int | None:
+    try:
+        props = json.loads(body)
+    except ValueError:
+        return None
+    slots = props.get("total_slots") if isinstance(props, dict) else None
+    return slots if isinstance(slots, int) and slots > 0 else None
