@@ -51,7 +51,7 @@ class PollingInbox:
     def put(self, envelope: Envelope[Any], /) -> None:
         """Add a message, from any thread."""
         self._messages.append(envelope)
-        with contextlib.suppress(OSError):  # a message to an actor that has just ended
+        with contextlib.suppress(OSError, ValueError):  # to an actor that has just ended
             os.eventfd_write(self._nudge, 1)
 
     def empty(self) -> bool:
