@@ -1,6 +1,5 @@
 """`qmsup listener NAME`: one port, served by gunicorn with our worker class."""
 
-import difflib
 import resource
 import sys
 from collections.abc import Callable, Mapping
@@ -12,8 +11,9 @@ from gunicorn.app.base import BaseApplication
 from gunicorn.glogging import Logger
 from typing_extensions import override
 
-from qmsup.ids import ListenerName
-from qmsup.listener.worker import Deployment, RelayWorker
+from qmsup.errors import ConfigError
+from qmsup.listener.deployment import Deployment, deployment_of
+from qmsup.listener.worker import RelayWorker
 from qmsup.log import Log
 from qmsup.spec import ListenerSpec, Spec
 
@@ -22,7 +22,6 @@ _MOST_CONNECTIONS = 20_000
 _SPARE_DESCRIPTORS = 200
 _HOURS = 3600
 
-_log = Log("gunicorn")
 _requests = Log("relay")
 
 
@@ -108,32 +107,14 @@ def command(name: str, config: Path) -> None:
     """Run the listener NAME alone, for a supervisor that runs the scheduler beside it."""
     from qmsup import log
 
-    deployment = deployment_of(name, config)
+    try:
+        deployment = deployment_of(name, config)
+    except ConfigError as error:
+        for problem in error.problems:
+            click.echo(f"qmsup: {problem}", err=True)
+        sys.exit(2)
     log.set_up(level=deployment.spec.log_level, style=deployment.spec.log_format)
     ListenerApplication(deployment).run()
-
-
-def deployment_of(name: str, config: Path) -> Deployment:
-    """Read the configuration for one listener; problems go to stderr, and end the process with 2."""
-    import qmsup.config
-    from qmsup.errors import ConfigError
-    from qmsup.listener.app import create
-
-    try:
-        spec = qmsup.config.load(config)
-    except ConfigError as error:
-        raise SystemExit(_complain(*error.problems)) from None
-    if name not in spec.listeners:
-        near = difflib.get_close_matches(name, spec.listeners, n=1)
-        hint = f"; did you mean {near[0]}?" if near else f": it has {', '.join(spec.listeners)}"
-        raise SystemExit(_complain(f"{config} has no listener {name!r}{hint}"))
-    return Deployment(spec=spec, listener=ListenerName(name), make_app=create)
-
-
-def _complain(*problems: str) -> int:
-    for problem in problems:
-        print(f"qmsup: {problem}", file=sys.stderr)  # noqa: T201 - for the person at the terminal
-    return 2
 
 
 def _bind(listener: ListenerSpec) -> str:

@@ -9,7 +9,7 @@ This leans on internals of gunicorn's gthread.py: its version is pinned, and `gu
 
 import resource
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from functools import partial
@@ -22,12 +22,11 @@ from gunicorn.workers import gthread
 from typing_extensions import override
 
 from qmsup import places
-from qmsup.ids import ListenerName
+from qmsup.listener.deployment import Deployment, deployment_from_environment
 from qmsup.listener.link import Link
 from qmsup.listener.relay.engine import Engine, RelayOptions
 from qmsup.listener.relay.order import RelayOrder
 from qmsup.log import Log
-from qmsup.spec import Spec
 from qmsup.transport import context
 
 WANTED_DESCRIPTORS = 2 * 2000 + 200
@@ -44,22 +43,7 @@ _KEEPALIVE_PROBES = (
 )
 """Accepted sockets inherit these from the listening one: a client whose machine is gone is noticed within a minute."""
 
-WsgiApp = Callable[[dict[str, Any], Any], Iterable[bytes] | RelayOrder]
-
 _log = Log("worker")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Deployment:
-    """What a gunicorn application of ours carries as `deployment`: everything a worker needs to know.
-
-    Attributes:
-        make_app: called in each worker, after the fork; the app asks the scheduler through the link.
-    """
-
-    spec: Spec
-    listener: ListenerName
-    make_app: Callable[[Spec, ListenerName, Link], WsgiApp]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +70,7 @@ _KEPT = _kept()
 
 
 class RelayWorker(gthread.ThreadWorker):
-    """See the module. Use it with an application that has a `deployment`."""
+    """See the module. What it serves is the application's `deployment`, or what the environment names."""
 
     link: Link
     engine: Engine
@@ -111,7 +95,7 @@ class RelayWorker(gthread.ThreadWorker):
 
     @override
     def init_process(self) -> None:
-        deployment = self._deployment()
+        deployment = self._deployment = _deployment_of(self.app)
         spec = deployment.spec
         _raise_descriptor_limit()
         for listener in self.sockets:
@@ -137,7 +121,7 @@ class RelayWorker(gthread.ThreadWorker):
 
     @override
     def load_wsgi(self) -> None:
-        deployment = self._deployment()
+        deployment = self._deployment
         self._app = deployment.make_app(deployment.spec, deployment.listener, self.link)
         self.wsgi = self._call_app  # type: ignore[assignment]  # the stubs want a mutable mapping
 
@@ -207,7 +191,7 @@ class RelayWorker(gthread.ThreadWorker):
             relayed.order,
             is_http11=relayed.is_http11,
             keeps_alive=relayed.keeps_alive,
-            on_end=partial(self._take_back, conn),
+            give_back=partial(self._take_back, conn),
         )
 
     def _take_back(self, conn: gthread.TConn, lives: bool) -> None:  # noqa: FBT001 - called by the engine
@@ -220,12 +204,6 @@ class RelayWorker(gthread.ThreadWorker):
 
     def _forget(self) -> None:
         self.nr_conns -= 1
-
-    def _deployment(self) -> Deployment:
-        deployment = getattr(self.app, "deployment", None)
-        if not isinstance(deployment, Deployment):
-            raise TypeError("this worker class needs an application that has a `deployment`")
-        return deployment
 
 
 def gunicorn_moved() -> list[str]:
@@ -249,6 +227,11 @@ def gunicorn_moved() -> list[str]:
     conn = ["close", "init", "set_timeout"]
     missing = [f"ThreadWorker.{name}" for name in worker if not hasattr(gthread.ThreadWorker, name)]
     return missing + [f"TConn.{name}" for name in conn if not hasattr(gthread.TConn, name)]
+
+
+def _deployment_of(application: object) -> Deployment:
+    deployment = getattr(application, "deployment", None)
+    return deployment if isinstance(deployment, Deployment) else deployment_from_environment()
 
 
 def _set_up(listener: socket.socket) -> None:

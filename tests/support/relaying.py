@@ -88,7 +88,7 @@ class Relaying:
 
         self.do(
             lambda: self.engine.hold(
-                ours, wanted, is_http11=is_http11, keeps_alive=keeps_alive, on_end=on_end
+                ours, wanted, is_http11=is_http11, keeps_alive=keeps_alive, give_back=on_end
             )
         )
         return client

@@ -9,20 +9,20 @@ import select
 import socket
 import struct
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from qmsup.errors import Refusal
 from qmsup.ids import RequestId
+from qmsup.listener.link import Link
+from qmsup.listener.relay.lingering import Lingering
+from qmsup.listener.relay.loop import Loop
 from qmsup.listener.relay.machine import Ending, Exchange, Phase
 from qmsup.listener.relay.order import RelayOrder
 from qmsup.listener.relay.sending import Sending
 from qmsup.log import Log
 from qmsup.units import Seconds
 from qmsup.wire.listening import Granted
-
-if TYPE_CHECKING:
-    from qmsup.listener.relay.engine import Engine
 
 _IN, _OUT, _RDHUP = select.EPOLLIN, select.EPOLLOUT, select.EPOLLRDHUP
 _GONE = _RDHUP | select.EPOLLHUP | select.EPOLLERR
@@ -39,18 +39,34 @@ _RESET = struct.pack("ii", 1, 0)
 _log = Log("relay")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Home:
+    """What all clients of a worker share.
+
+    Attributes:
+        held: every client that is held; one takes itself out.
+    """
+
+    loop: Loop
+    link: Link
+    held: set["Held"]
+    access_log: bool
+
+
 class Held:
     """See the module. It is the link's Asker for its request."""
 
     __slots__ = (
-        "_engine",
         "_exchange",
         "_fd",
+        "_give_back",
+        "_home",
         "_is_over",
         "_is_paused",
         "_is_reported",
         "_line",
-        "_on_end",
+        "_link",
+        "_loop",
         "_order",
         "_rest",
         "_sending",
@@ -68,44 +84,47 @@ class Held:
 
     def __init__(
         self,
-        engine: "Engine",
+        home: Home,
         sock: socket.socket,
         order: RelayOrder,
         exchange: Exchange,
-        on_end: Callable[[bool], None],
+        give_back: Callable[[bool], None],
     ) -> None:
         self.request: RequestId = order.request
         self.method = order.method
-        self._engine = engine
+        loop = home.loop
+        self._home = home
+        self._loop = loop
+        self._link = home.link
         self._sock = sock
         self._fd = sock.fileno()
         self._exchange = exchange
         self._order: RelayOrder | None = order
         self._line = order.head.partition(b"\r\n")[0]
-        self._on_end = on_end
+        self._give_back = give_back
         self._upstream: socket.socket | None = None
         self._upstream_fd = -1
         self._sending: Sending | None = None
         self._where = ""
         self._rest = b""
-        self._since = engine.now
-        self._waits_since = engine.now
+        self._since = loop.now
+        self._waits_since = loop.now
         self._sent = 0
         self._tries = 0
         self._is_paused = False
         self._is_reported = False
         self._is_over = False
-        engine.watch(self._fd, _RDHUP, self._on_client)
+        loop.watch(self._fd, _RDHUP, self._on_client)
 
     # ---- what the scheduler says
 
     def on_place(self, place: int) -> None:
         """It waits; 1 = next."""
-        self._remark(self._exchange.placed(place, self._engine.now))
+        self._remark(self._exchange.placed(place, self._loop.now))
 
     def on_loading(self) -> None:
         """Its model is loading for it."""
-        self._remark(self._exchange.loading(self._engine.now))
+        self._remark(self._exchange.loading(self._loop.now))
 
     def on_granted(self, grant: Granted) -> None:
         """The request may go to the child."""
@@ -164,17 +183,17 @@ class Held:
             self._leave()
             return
         self._sent += taken
-        self._waits_since = self._engine.now
+        self._waits_since = self._loop.now
         self._rest = self._rest[taken:]
         if self._rest:
             return
         if self._exchange.phase is Phase.DONE:
             self._end()
             return
-        self._engine.change(self._fd, _RDHUP)
+        self._loop.change(self._fd, _RDHUP)
         if self._is_paused:
             self._is_paused = False
-            self._engine.resume(self._upstream_fd, self._wanted())
+            self._loop.resume(self._upstream_fd, self._wanted())
 
     def _remark(self, comment: bytes) -> None:
         # A client that does not even read comments can do without the next one.
@@ -204,11 +223,11 @@ class Held:
         self._sent += taken
         if taken < len(data):
             self._rest = data[taken:]
-            self._waits_since = self._engine.now
-            self._engine.change(self._fd, _OUT | _RDHUP)
+            self._waits_since = self._loop.now
+            self._loop.change(self._fd, _OUT | _RDHUP)
             if self._upstream is not None and not self._is_paused:
                 self._is_paused = True
-                self._engine.pause(self._upstream_fd)
+                self._loop.pause(self._upstream_fd)
         return True
 
     def _leave(self) -> None:
@@ -216,34 +235,34 @@ class Held:
         exchange = self._exchange
         if exchange.phase <= Phase.WAITING:
             self._is_reported = True
-            self._engine.link.leave(self.request)
+            self._link.leave(self.request)
         if exchange.phase is not Phase.DONE:
             exchange.client_left()
         self._report()
         self._over()
-        self._engine.discard(self._fd, self._sock)
-        self._on_end(False)  # noqa: FBT003 - whether the connection lives on
+        self._loop.discard(self._fd, self._sock)
+        self._give_back(False)  # noqa: FBT003 - whether the connection lives on
 
     def _end(self) -> None:
         ending = self._exchange.ending
         self._over()
         if ending is Ending.KEEP:
-            self._engine.release(self._fd)
-            self._on_end(True)  # noqa: FBT003 - whether the connection lives on
+            self._loop.release(self._fd)
+            self._give_back(True)  # noqa: FBT003 - whether the connection lives on
         elif ending is Ending.CLOSE:
-            self._engine.release(self._fd)
-            self._engine.linger(self._sock, lambda: self._on_end(False))  # noqa: FBT003
+            self._loop.release(self._fd)
+            Lingering(self._loop, self._sock, lambda: self._give_back(False)).start()  # noqa: FBT003
         else:
             with contextlib.suppress(OSError):
                 self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
-            self._engine.discard(self._fd, self._sock)
-            self._on_end(False)  # noqa: FBT003
+            self._loop.discard(self._fd, self._sock)
+            self._give_back(False)  # noqa: FBT003
 
     def _over(self) -> None:
         self._is_over = True
         self._rest = b""
-        self._engine.forget(self)
-        if self._engine.options.access_log:
+        self._home.held.discard(self)
+        if self._home.access_log:
             self._log()
 
     # ---- the upstream's side
@@ -252,7 +271,7 @@ class Held:
         if self._is_over:
             return
         self._tries += 1
-        self._waits_since = self._engine.now
+        self._waits_since = self._loop.now
         order = self._order
         assert order is not None, "the request was sent already"
         sending = Sending(order.head + b"Host: %b\r\n\r\n" % self._where.encode(), order.body)
@@ -273,7 +292,7 @@ class Held:
         except OSError as error:
             self._lose(error)
             return
-        self._engine.watch(self._upstream_fd, self._wanted(), self._on_upstream)
+        self._loop.watch(self._upstream_fd, self._wanted(), self._on_upstream)
 
     def _wanted(self) -> int:
         return _IN if self._sending is None else _IN | _OUT
@@ -299,7 +318,7 @@ class Held:
                 self._sending = None
                 self._drop_order()
             if self._sending is None:
-                self._engine.change(self._upstream_fd, _IN)
+                self._loop.change(self._upstream_fd, _IN)
         if event & (_IN | _BROKEN):
             self._read(upstream)
 
@@ -319,7 +338,7 @@ class Held:
         if isinstance(error, ConnectionRefusedError) and self._order is not None:
             self._close_upstream()
             if self._tries < _TRIES:
-                self._engine.after(_RETRY_PAUSE, self._connect)
+                self._loop.after(_RETRY_PAUSE, self._connect)
                 return
             self._say(self._exchange.upstream_lost(f"{self._where} refuses connections"))
             return
@@ -327,7 +346,7 @@ class Held:
 
     def _close_upstream(self) -> None:
         if self._upstream is not None:
-            self._engine.discard(self._upstream_fd, self._upstream)
+            self._loop.discard(self._upstream_fd, self._upstream)
             self._upstream = None
             self._sending = None
             self._is_paused = False
@@ -346,7 +365,7 @@ class Held:
         if not self._is_reported:
             self._is_reported = True
             exchange = self._exchange
-            self._engine.link.done(self.request, exchange.outcome, served=exchange.served)
+            self._link.done(self.request, exchange.outcome, served=exchange.served)
 
     def _log(self) -> None:
         _log.info(
@@ -355,7 +374,7 @@ class Held:
             path=self._line.split(b" ", 2)[1].partition(b"?")[0].decode("latin-1"),
             status=self._exchange.status,
             bytes=self._sent,
-            ms=round((self._engine.now - self._since) * 1000),
+            ms=round((self._loop.now - self._since) * 1000),
             request=self.request,
         )
 

@@ -9,13 +9,11 @@ import contextlib
 import select
 import socket
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from qmsup.listener.relay.loop import Loop
 from qmsup.units import Seconds
 
-if TYPE_CHECKING:
-    from qmsup.listener.relay.engine import Engine
-
+LINGER = Seconds(2.0)
 _MAX_DRAINED = 64 * 1024
 _READ = 16 * 1024
 
@@ -23,19 +21,17 @@ _READ = 16 * 1024
 class Lingering:
     """One connection on its way out."""
 
-    __slots__ = ("_drained", "_engine", "_fd", "_is_over", "_on_closed", "_sock")
+    __slots__ = ("_drained", "_fd", "_is_over", "_loop", "_on_closed", "_sock")
 
-    def __init__(
-        self, engine: "Engine", sock: socket.socket, on_closed: Callable[[], None]
-    ) -> None:
-        self._engine = engine
+    def __init__(self, loop: Loop, sock: socket.socket, on_closed: Callable[[], None]) -> None:
+        self._loop = loop
         self._sock = sock
         self._fd = sock.fileno()
         self._on_closed = on_closed
         self._drained = 0
         self._is_over = False
 
-    def start(self, longest: Seconds) -> None:
+    def start(self, longest: Seconds = LINGER) -> None:
         """Shut our side down and wait for the client's, this long at most."""
         try:
             self._sock.setblocking(False)  # noqa: FBT003 - the socket's own signature
@@ -43,8 +39,8 @@ class Lingering:
         except OSError:
             self.give_up()
             return
-        self._engine.watch(self._fd, select.EPOLLIN | select.EPOLLRDHUP, self._on_event)
-        self._engine.after(longest, self.give_up)
+        self._loop.watch(self._fd, select.EPOLLIN | select.EPOLLRDHUP, self._on_event)
+        self._loop.after(longest, self.give_up)
 
     def _on_event(self, _event: int) -> None:
         with contextlib.suppress(BlockingIOError):
@@ -61,5 +57,5 @@ class Lingering:
         if self._is_over:
             return
         self._is_over = True
-        self._engine.discard(self._fd, self._sock)
+        self._loop.discard(self._fd, self._sock)
         self._on_closed()
