@@ -23,6 +23,7 @@ TESTED_AT_THE_DOOR = {
     "qmsup/listener": "tests/listener/test_app.py",
     # Assembly: what it does shows when everything runs.
     "qmsup/daemon": "tests/system",
+    "qmsup/daemon/commands": "tests/system",
     "qmsup/actors": "tests/system",
     "qmsup/__main__.py": "tests/control/test_command_line.py",
 }

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import requests
 
-from tests.support.servers import answering
 from tests.support.models import llama_server, tiny_model
+from tests.support.servers import answering
 from tests.support.tree import ROOT
 
 GENERATOR = ROOT / "scripts" / "make_tiny_gguf.py"
