@@ -21,7 +21,7 @@ _CLIENTS = 2000
 _FIRST_FEW = 50  # so that what is made once is there
 _MODEL = "held"
 _PATIENCE_S = 30.0
-_EVENT_END = b"\n\n\r\n"
+_EVENT = b"data: "  # comments come before it, while the client waits
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +84,7 @@ def _hold_line(
         ramp=2000,
     )
     with Held(qmsup.main.port, wishes.body(_MODEL, Wish(events=1, gate=True))) as holder:
-        holder.read_to(_EVENT_END)
+        holder.read_to(_EVENT)
 
         def release() -> None:
             ask(child, "GET", "/release")

@@ -20,7 +20,7 @@ from scripts.benchmark.wishes import Wish
 
 _LEAVERS = 60
 _KILLS = 6
-_EVENT_END = b"\n\n\r\n"
+_EVENT = b"data: "  # comments come before it, while the client waits
 
 
 def from_streams(course: Course, compared: Sequence[tuple[Peer, Notes]]) -> list[Row]:
@@ -32,7 +32,7 @@ def from_streams(course: Course, compared: Sequence[tuple[Peer, Notes]]) -> list
         times_ms = []
         for tag in range(1, course.many(_LEAVERS) + 1):
             client = Held(peer.port, wishes.body("fake", Wish(events=1, gate=True, tag=tag)))
-            client.read_to(_EVENT_END)
+            client.read_to(_EVENT)
             left = client.leave()
             times_ms.append((notes.wait("aborted", tag=tag)["at"] - left) / 1e6)
         middle.add(peer.who, median(times_ms))
@@ -51,7 +51,7 @@ def from_the_line(course: Course, qmsup: Qmsup) -> list[Row]:
         Client(qmsup.endpoint) as scheduler,
         Held(qmsup.main.port, wishes.body("single", Wish(events=1, gate=True))) as holder,
     ):
-        holder.read_to(_EVENT_END)
+        holder.read_to(_EVENT)
         for _ in range(course.many(_LEAVERS)):
             waiter = Held(qmsup.main.port, wishes.body("single", Wish(events=1)))
             _await_line(scheduler, filled=True)
@@ -90,7 +90,7 @@ def with_their_worker(course: Course, qmsup: Qmsup) -> list[Row]:
     for _ in range(course.many(_KILLS)):
         _await_listener(qmsup.solo)
         with Held(qmsup.solo, wishes.body("single", Wish(events=1, gate=True))) as holder:
-            holder.read_to(_EVENT_END)
+            holder.read_to(_EVENT)
             behind = worker.ask("single")
             worker.wait_for_place(behind, 1)
             victim = _solo_worker(qmsup)
