@@ -19,6 +19,7 @@ import sys
 import time
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 _MAX_HEAD = 256 * 1024
@@ -81,6 +82,7 @@ class FakeChild:
             loop.add_signal_handler(signal.SIGTERM, self._take_term)
         host, port = self.options.host, self.options.port
         try:
+            self._lose_port_once()
             server = await asyncio.start_server(
                 self._serve, host, port, limit=_MAX_HEAD, backlog=512
             )
@@ -99,6 +101,11 @@ class FakeChild:
         server.close()
         await self.is_idle.wait()
         return 0
+
+    def _lose_port_once(self) -> None:
+        if (mark := self.options.lose_port_once) and not mark.exists():
+            mark.touch()
+            raise OSError
 
     def _take_term(self) -> None:
         if self.is_told_to_end.is_set() or self.is_loading:
@@ -360,6 +367,7 @@ def options_of(arguments: list[str]) -> argparse.Namespace:
     add("--port", type=int, required=True)
     add("--name", default="fake", help="stands in every answer, and as the model's id")
     add("--slots", type=int, default=4, help="what /props tells")
+    add("--lose-port-once", type=Path, metavar="FILE", help="fail to bind, unless FILE is there")
     add("--load-seconds", type=float, default=0.0)
     add("--exit-code", type=int, help="end with this code once loaded")
     add("--last-words", default="exiting due to model loading error", help="before --exit-code")
