@@ -43,7 +43,7 @@ class GunicornLog(Logger):
             "request",
             method=environ.get("REQUEST_METHOD"),
             path=environ.get("PATH_INFO"),
-            status=str(resp.status).partition(" ")[0],
+            status=int(str(resp.status).partition(" ")[0]),
             bytes=resp.sent,
             ms=round(request_time.total_seconds() * 1000),
         )

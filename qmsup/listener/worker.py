@@ -132,11 +132,18 @@ class RelayWorker(gthread.ThreadWorker):
 
     @override
     def wait_for_and_dispatch_events(self, timeout: float | None) -> None:
+        if not self.alive and not self._accepting:  # type: ignore[attr-defined]  # unknown to the stubs
+            self._shut_port()
         engine = self.engine
         engine.turn(1.0 if timeout is None else timeout)
         until = engine.now + _SPELL
         while self.alive and engine.now < until and self.nr_conns < self.worker_connections:
             engine.turn(until - engine.now)
+
+    def _shut_port(self) -> None:
+        """Refuse new clients while old streams end; gunicorn would let them wait for an accept that never comes."""
+        for listener in self.sockets:
+            listener.close()
 
     def _on_gunicorn(self, _event: int) -> None:
         super().wait_for_and_dispatch_events(0)

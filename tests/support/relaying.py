@@ -110,10 +110,7 @@ class Relaying:
 
     def until(self, condition: Callable[[], bool]) -> None:
         """Wait for a state of the loop."""
-        deadline = time.monotonic() + PATIENCE
-        while not self.do(condition):
-            assert time.monotonic() < deadline, "it did not come to this"
-            time.sleep(0.005)
+        wait_until(lambda: self.do(condition))
 
     def stop(self) -> None:
         """End the loop; a second time does nothing."""
@@ -181,6 +178,14 @@ def relaying_with_scheduler(
         relaying(options) as engine,
     ):
         yield engine, scheduler
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait for a state."""
+    deadline = time.monotonic() + PATIENCE
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come to this"
+        time.sleep(0.005)
 
 
 def read_all(client: socket.socket) -> bytes:

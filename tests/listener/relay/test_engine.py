@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from qmsup.listener.relay.engine import RelayOptions
-from qmsup.units import Seconds
 from qmsup.wire.listening import Ask, Beat, Done
 from tests.support.granting import PATIENCE, GrantingScheduler, grant
 from tests.support.relaying import (
@@ -26,19 +25,6 @@ Both = tuple[Relaying, GrantingScheduler]
 def both(places: Path) -> Iterator[Both]:
     with relaying_with_scheduler(RelayOptions(send_loading_state=False)) as pair:
         yield pair
-
-
-def test_timers_call_in_order_and_once(both: Both) -> None:
-    engine, _ = both
-    called: list[str] = []
-
-    def arm() -> None:
-        engine.engine.after(Seconds(0.05), lambda: called.append("late"))
-        engine.engine.after(Seconds(0.0), lambda: called.append("soon"))
-
-    engine.do(arm)
-
-    engine.until(lambda: called == ["soon", "late"])
 
 
 def test_a_beat_tells_what_is_held(both: Both) -> None:
@@ -61,57 +47,6 @@ def test_without_leave_nothing_is_said_while_it_waits(both: Both) -> None:
 
     assert b"qm-status" not in said
     assert said.startswith(b"HTTP/1.1 200 OK")
-
-
-def test_a_descriptor_closed_in_a_turn_is_not_taken_for_its_successor(both: Both) -> None:
-    engine, _ = both
-    first, second = socket.socketpair(), socket.socketpair()
-    heard: list[str] = []
-
-    def close_both(_event: int) -> None:
-        # Both are ready in the same turn; whichever comes first ends both.
-        heard.append("first" if not heard else "stale")
-        for pair in (first, second):
-            engine.engine.discard(pair[0].fileno(), pair[0])
-
-    def watch() -> None:
-        for pair in (first, second):
-            pair[1].send(b"x")
-            engine.engine.watch(pair[0].fileno(), select.EPOLLIN, close_both)
-
-    engine.do(watch)
-
-    engine.until(lambda: first[0].fileno() == second[0].fileno() == -1)
-    assert heard == ["first"]
-    first[1].close()
-    second[1].close()
-
-
-def test_the_last_one_has_its_turn_after_all_others(both: Both) -> None:
-    engine, _ = both
-    near, far = socket.socketpair()
-    last, last_far = socket.socketpair()
-    heard: list[str] = []
-
-    def hear(who: str, sock: socket.socket) -> None:
-        sock.recv(10)
-        heard.append(who)
-
-    def watch() -> None:
-        engine.engine.watch_last(last.fileno(), lambda _event: hear("last", last))
-        engine.engine.watch(near.fileno(), select.EPOLLIN, lambda _event: hear("other", near))
-        last_far.send(b"x")
-        far.send(b"x")
-
-    engine.do(watch)
-
-    engine.until(lambda: len(heard) == 2)
-    assert heard == ["other", "last"]
-    engine.do(lambda: engine.engine.release(near.fileno()))
-    for sock in (near, far, last_far):
-        sock.close()
-    engine.stop()
-    last.close()
 
 
 def test_a_fault_in_ones_handling_ends_only_that_one(
