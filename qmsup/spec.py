@@ -23,6 +23,21 @@ class OnExit(StrEnum):
     STOP = "stop"
 
 
+class Affinity(StrEnum):
+    """What a route keeps on one host."""
+
+    CONVERSATION = "conversation"
+    ROUTE = "route"
+    """Every request of the route, conversation or not."""
+
+
+class Pool(StrEnum):
+    """Where a group's models keep their weights, so which budget they are held to."""
+
+    VRAM = "vram"
+    RAM = "ram"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSpec:
     """One entry of `models:`, resolved: macros replaced (but `${PORT}`), defaults filled in.
@@ -33,6 +48,7 @@ class ModelSpec:
         upstream: `http://127.0.0.1:${PORT}` unless the operator named another address.
         ready_check: a path that answers 200 when ready, or `none`, or `tcp`.
         est_vram: what the operator says it needs on the GPU; 0 = unknown.
+        est_ram: what it needs of the box's memory: all of it in the RAM pool (0 = unknown), else what it offloads.
         slots: concurrent requests at most (`concurrencyLimit`, else the command's `-np`, else the kind's default).
     """
 
@@ -53,6 +69,7 @@ class ModelSpec:
     """Nobody said how many (`slots` is a guess), so the child's own `total_slots` counts once it is known."""
     queue_max: int | None = None
     est_vram: MiB = MiB(0)
+    est_ram: MiB = MiB(0)
     use_model_name: str | None = None
     """Sent to the child as the body's `model` instead of what the client wrote."""
 
@@ -66,6 +83,38 @@ class GroupSpec:
     swap: bool = True
     exclusive: bool = True
     persistent: bool = False
+    pool: Pool = Pool.VRAM
+
+
+@dataclass(frozen=True, slots=True)
+class AllOf:
+    """Models that may run together: one combination of each part (`&`)."""
+
+    parts: tuple["Expression", ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AnyOf:
+    """A choice: the combinations of each part, those of the first part first (`|`)."""
+
+    parts: tuple["Expression", ...]
+
+
+Expression = ModelId | AllOf | AnyOf
+"""Which combinations of models may run together. A part that several share is one object."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatrixSpec:
+    """The `matrix:` section, its short names and `+sets` filled in.
+
+    Attributes:
+        sets: by name, in the order of the file, which decides between equals.
+        costs: what stopping a model costs, from 1; 1 where nothing is said.
+    """
+
+    sets: Mapping[str, Expression]
+    costs: Mapping[ModelId, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,9 +151,12 @@ class Spec:
 
     models: Mapping[ModelId, ModelSpec]
     groups: tuple[GroupSpec, ...] = ()
+    matrix: MatrixSpec | None = None
+    """Decides instead of groups and budgets."""
     listeners: Mapping[ListenerName, ListenerSpec] = field(default_factory=dict)
     scheduler: SchedulerSpec = field(default_factory=SchedulerSpec)
     vram_budget: MiB | None = None
+    ram_budget: MiB | None = None
     start_port: int = 5800
     on_exit: OnExit = OnExit.STOP
     send_loading_state: bool = False
