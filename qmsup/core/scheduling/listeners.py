@@ -79,7 +79,7 @@ def _forget_what_ended(state: State, listener: Listener, event: ListenerJoined) 
 def _take_over(state: State, listener: Listener, live: LiveLease) -> None:
     lease_id = LeaseId(live.request)
     if lease_id in state.leases:
-        leases.accept(state, live.request)
+        requests.accepted(state, live.request)
         return
     model = state.models.get(live.model)
     lease = Lease(

@@ -6,7 +6,7 @@ from typing import assert_never
 from qmsup.core.scheduling import leases, swaps, waiting
 from qmsup.core.scheduling.admission import Joins, Refuses, Serves, Starts, Verdict, Waits, judge
 from qmsup.core.scheduling.effects import Refuse
-from qmsup.core.scheduling.events import LoadAsked, RequestArrived
+from qmsup.core.scheduling.events import LeaseReleased, LoadAsked, RequestArrived
 from qmsup.core.scheduling.line import Case, Group, Rank, Waiter, Wants
 from qmsup.core.scheduling.state import Model, State
 from qmsup.errors import Code, Refusal
@@ -52,6 +52,24 @@ def abandoned(state: State, request: RequestId) -> None:
     lease = state.leases.get(LeaseId(request))
     if lease is not None and not lease.is_held:
         leases.decline(state, request)
+
+
+def accepted(state: State, request: RequestId) -> None:
+    """The worker relays."""
+    _no_longer_waits(state, request)
+    leases.accept(state, request)
+
+
+def declined(state: State, request: RequestId) -> None:
+    """The client had gone when the grant came."""
+    _no_longer_waits(state, request)
+    leases.decline(state, request)
+
+
+def released(state: State, event: LeaseReleased) -> None:
+    """The work under a lease ended."""
+    _no_longer_waits(state, RequestId(event.lease))
+    leases.release(state, event.lease, event.outcome, was_served=event.served)
 
 
 def withdrawn(state: State, ask: AskId) -> None:
@@ -129,6 +147,12 @@ def _is_repeated(state: State, event: RequestArrived) -> bool:
     else:
         return False
     return True
+
+
+def _no_longer_waits(state: State, request: RequestId) -> None:
+    """A request whose offer lapsed may have been asked for again, and then the worker took up that offer."""
+    if (waiter := state.waiters.get(request)) is not None:
+        waiting.leave(state, waiter)
 
 
 def _rank(state: State, waited: Seconds) -> Rank:

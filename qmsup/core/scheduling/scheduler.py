@@ -89,11 +89,11 @@ def _take(state: State, event: Event) -> None:
         case RequestArrived():
             requests.arrived(state, event)
         case GrantAccepted(request=request):
-            leases.accept(state, request)
-        case LeaseReleased(lease=lease, outcome=outcome, served=served):
-            leases.release(state, lease, outcome, was_served=served)
+            requests.accepted(state, request)
+        case LeaseReleased():
+            requests.released(state, event)
         case GrantDeclined(request=request):
-            leases.decline(state, request)
+            requests.declined(state, request)
         case RequestAbandoned(request=request):
             requests.abandoned(state, request)
         case ListenerJoined() | ListenerSuspected() | ListenerLost():
