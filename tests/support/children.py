@@ -1,9 +1,12 @@
 """Fake children for tests, and waiting for what becomes of them."""
 
+import os
+import secrets
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar
 
@@ -17,6 +20,10 @@ from qmsup.core.scheduling.events import (
     ProcessStopped,
 )
 from qmsup.ids import Incarnation, ModelId
+from qmsup.processes import stop
+from qmsup.processes.child import NONCE_VARIABLE, Child
+from qmsup.processes.command import Launch
+from qmsup.processes.spawn import spawn
 from qmsup.spec import Kind, ModelSpec
 from qmsup.units import Seconds
 
@@ -57,6 +64,31 @@ def is_alive(pid: int) -> bool:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+@contextmanager
+def running(
+    *argv: str, model: str = "m", port: int = 21999, env: Mapping[str, str] | None = None
+) -> Iterator[Child]:
+    """A child of ours that no actor owns; it has ended and is reaped after the block."""
+    nonce = secrets.token_hex(16)
+    child = spawn(
+        Launch(
+            argv=argv,
+            env={**os.environ, **(env or {}), NONCE_VARIABLE: nonce},
+            host="127.0.0.1",
+            port=port,
+            nonce=nonce,
+            proves_port=True,
+        ),
+        model=ModelId(model),
+        incarnation=Incarnation(1),
+    )
+    try:
+        yield child
+    finally:
+        if child.process.returncode is None:
+            stop.end(child, grace=Seconds(0.0))
 
 
 class Reports:

@@ -1,0 +1,66 @@
+import os
+import socket
+import subprocess
+import sys
+
+from qmsup.processes import procfs
+
+
+def test_a_process_is_described() -> None:
+    stat = procfs.stat_of(os.getpid())
+
+    assert stat is not None
+    assert (stat.pid, stat.parent, stat.session) == (os.getpid(), os.getppid(), os.getsid(0))
+    assert stat.is_alive
+    assert stat in [s if s.pid != os.getpid() else stat for s in procfs.all_stats()]
+
+
+def test_a_zombie_is_there_and_not_alive() -> None:
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+
+    stat = procfs.stat_of(process.pid)
+
+    assert stat is not None
+    assert not stat.is_alive
+    process.wait()
+    assert procfs.stat_of(process.pid) is None
+    assert not procfs.has_in_environ(process.pid, "A=1")
+    assert procfs.socket_inodes(process.pid) == frozenset()
+
+
+def test_a_name_full_of_parentheses_does_not_confuse() -> None:
+    rename = "import ctypes;ctypes.CDLL(None).prctl(15,b') Z 1 (',0,0,0)"
+    code = f"{rename};print(flush=True);input()"
+    process = subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    with process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        stat = procfs.stat_of(process.pid)
+        process.communicate(b"\n")
+
+    assert stat is not None
+    assert stat.is_alive
+    assert stat.parent == os.getpid()
+
+
+def test_what_a_process_was_started_with_is_found_whole() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, env={"QMSUP_CHILD": "abc"}
+    ) as process:
+        assert procfs.has_in_environ(process.pid, "QMSUP_CHILD=abc")
+        assert not procfs.has_in_environ(process.pid, "QMSUP_CHILD=ab")
+        process.communicate(b"\n")
+
+
+def test_sockets_are_found_by_their_inode() -> None:
+    with socket.socket() as one:
+        inode = str(os.fstat(one.fileno()).st_ino)
+        assert inode in procfs.socket_inodes(os.getpid())
+    assert inode not in procfs.socket_inodes(os.getpid())
+
+
+def test_a_boot_has_a_name() -> None:
+    assert procfs.boot_id() == procfs.boot_id() != ""

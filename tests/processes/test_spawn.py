@@ -1,0 +1,124 @@
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from qmsup.errors import ChildError
+from qmsup.processes import records
+from tests.support.children import running, wait_until
+
+REPORT = (
+    "import os,signal,sys;print(os.getsid(0)==os.getpid(), sys.stdin.read()=='',"
+    " signal.pthread_sigmask(signal.SIG_BLOCK, ()), sorted(os.listdir('/proc/self/fd')))"
+)
+
+
+def test_a_child_leads_its_own_session_and_reads_and_writes_nothing_of_ours(places: Path) -> None:
+    reader, writer = os.pipe()
+    os.set_inheritable(writer, True)
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    try:
+        with running(sys.executable, "-c", REPORT) as child:
+            os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+            said = child.log.read_text().splitlines()
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
+        os.close(reader)
+        os.close(writer)
+
+    assert said[1] == "True True set() ['0', '1', '2', '3']"
+    assert "start 1: python" in said[0]
+
+
+def test_a_log_is_written_on_not_over(places: Path) -> None:
+    with running(sys.executable, "-c", "print('hello')") as first:
+        wait_until(lambda: first.exit() is not None)
+    with running(sys.executable, "-c", "print('hello')") as second:
+        wait_until(lambda: second.exit() is not None)
+
+    assert second.log.read_text().count("hello") == 2
+    assert second.log.read_text()[: second.log_start].count("hello") == 1
+
+
+def test_a_child_is_on_record_while_it_lives(places: Path) -> None:
+    with running("sleep", "60") as child:
+        (record,) = records.read_all()
+
+        assert record == child.record
+        assert record.owner_is_alive
+        assert (record.pid, record.port) == (child.pid, 21999)
+    assert list(records.read_all()) == []
+
+
+def script(folder: Path, text: str, *, mode: int = 0o700) -> str:
+    path = folder / "program"
+    path.write_text(text)
+    path.chmod(mode)
+    return str(path)
+
+
+def test_a_program_that_is_not_there_is_told_by_its_key(places: Path) -> None:
+    with (
+        pytest.raises(ChildError, match=r"no program /nowhere/x: correct .* models\.m\.cmd"),
+        running("/nowhere/x"),
+    ):
+        pass
+    with pytest.raises(ChildError, match=r"x-y-z is not on the PATH"), running("x-y-z"):
+        pass
+    assert list(records.read_all()) == []
+
+
+def test_a_program_that_may_not_be_run_is_told_with_the_cure(places: Path) -> None:
+    program = script(places, "#!/bin/sh\n", mode=0o600)
+
+    with pytest.raises(ChildError, match=r"chmod \+x"), running(program):
+        pass
+
+
+def test_a_script_without_its_interpreter_is_told(places: Path) -> None:
+    program = script(places, "#!/nowhere/python\n")
+
+    with pytest.raises(ChildError, match="interpreter"), running(program):
+        pass
+
+
+def test_what_is_no_program_is_told(places: Path) -> None:
+    with pytest.raises(ChildError, match="Exec format error"), running(script(places, "\x00")):
+        pass
+
+
+def test_an_argument_that_cannot_be_passed_is_told(places: Path) -> None:
+    with pytest.raises(ChildError, match="null byte"), running("sleep", "\x00"):
+        pass
+
+
+def test_without_a_descriptor_to_watch_it_there_is_no_child(
+    places: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none_left(_pid: int) -> int:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(os, "pidfd_open", none_left)
+
+    with pytest.raises(ChildError, match="limit of open files"), running("sleep", "60"):
+        pass
+    assert list(records.read_all()) == []
+
+
+def test_a_child_whose_record_cannot_be_completed_runs_all_the_same(
+    places: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = records.write
+
+    def write_the_first(record: records.Record) -> None:
+        if record.pid:
+            raise ChildError("disk full")
+        write(record)
+
+    monkeypatch.setattr(records, "write", write_the_first)
+
+    with running("sleep", "60") as child:
+        (record,) = records.read_all()
+        assert record.nonce == child.record.nonce

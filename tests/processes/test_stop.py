@@ -1,0 +1,99 @@
+import os
+import signal
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from qmsup.processes import procfs, records, stop
+from qmsup.processes.child import Child
+from qmsup.units import Seconds
+from tests.support.children import is_alive, running, wait_until
+
+DEAF = (
+    "import signal,time;signal.signal(15, signal.SIG_IGN);print('deaf',flush=True);time.sleep(60)"
+)
+FAMILY = (
+    "import os,subprocess,sys,time;"
+    "a=subprocess.Popen(['sleep','61']);"
+    "b=subprocess.Popen(['sleep','62'],start_new_session=True);"
+    "c=subprocess.Popen(['sleep','63'],env={});"
+    "print('family',a.pid,b.pid,c.pid,flush=True);time.sleep(60)"
+)
+
+
+def family_of(child: Child) -> list[int]:
+    wait_until(lambda: "family" in child.log.read_text())
+    return [int(word) for word in child.log.read_text().rpartition("family")[2].split()]
+
+
+def test_term_ends_a_child_that_hears_it(places: Path) -> None:
+    with running("sleep", "60") as child:
+        assert stop.end(child, grace=Seconds(20.0))
+
+        assert child.process.returncode == -signal.SIGTERM
+        assert list(records.read_all()) == []
+
+
+def test_kill_ends_one_that_does_not(places: Path) -> None:
+    with running(sys.executable, "-c", DEAF) as child:
+        wait_until(lambda: "deaf" in child.log.read_text())
+        assert stop.end(child, grace=Seconds(0.05))
+
+        assert child.process.returncode == -signal.SIGKILL
+
+
+def test_everything_that_came_from_a_child_ends_with_it(places: Path) -> None:
+    with running(sys.executable, "-c", FAMILY) as child:
+        family = family_of(child)
+        assert set(stop.pids_of(child)) == {child.pid, *family}
+
+        assert stop.end(child, grace=Seconds(20.0))
+
+        assert [is_alive(pid) for pid in family] == [False] * 3
+
+
+def test_what_outlives_its_leader_is_found_without_it(places: Path) -> None:
+    with running(sys.executable, "-c", FAMILY) as child:
+        family = family_of(child)
+        os.kill(child.pid, signal.SIGKILL)
+        wait_until(lambda: child.exit() is not None)
+
+        assert stop.kill_all(child)
+        wait_until(lambda: not stop.kill_all(child))
+
+        assert [is_alive(pid) for pid in family] == [False] * 3
+        stop.bury(child)
+
+
+def test_what_kill_does_not_end_is_told(places: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with running("sleep", "60") as child, monkeypatch.context() as patch:
+        patch.setattr(stop, "_KILL_PATIENCE", 0.0)
+        patch.setattr(stop, "kill_all", lambda _child: True)
+
+        assert not stop.end(child, grace=Seconds(0.0))
+
+
+def test_an_ended_child_is_terminated_in_silence(places: Path) -> None:
+    with running("sleep", "0") as child:
+        wait_until(lambda: child.exit() is not None)
+        stop.terminate(child)
+        os.waitpid(child.pid, 0)
+        stop.terminate(child)
+
+        assert not stop.kill_all(child)
+
+
+def test_a_signal_goes_to_the_process_that_was_meant_or_to_none(places: Path) -> None:
+    with running("sleep", "60") as child:
+        stat = procfs.stat_of(child.pid)
+        assert stat is not None
+
+        stop.send(replace(stat, start_ticks=1), signal.SIGKILL)
+        stop.send(replace(stat, pid=2**22 + 1), signal.SIGKILL)
+        assert child.exit() is None
+
+        stop.send(stat, signal.SIGKILL)
+        wait_until(lambda: child.exit() is not None)
+        stop.send(stat, signal.SIGKILL)
