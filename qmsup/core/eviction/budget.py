@@ -1,6 +1,6 @@
 """The VRAM budget policy: the target is loaded beside what runs, and no more is stopped than makes it fit."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -66,10 +66,11 @@ class BudgetPolicy:
             else:
                 total = MiB(total + charge)
                 candidates.append((model, charge))
-        return (*unknown, *_coldest(candidates, MiB(total - self.limit)))
+        return (*unknown, *coldest(candidates, MiB(total - self.limit)))
 
 
-def _coldest(candidates: list[tuple[ModelId, MiB]], excess: MiB) -> list[ModelId]:
+def coldest(candidates: Iterable[tuple[ModelId, MiB]], excess: MiB) -> list[ModelId]:
+    """As many from the cold end as free the excess; all of them where that is not enough."""
     taken: list[ModelId] = []
     for model, charge in candidates:
         if excess <= 0:

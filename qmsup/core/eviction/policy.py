@@ -4,9 +4,13 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from qmsup.core.eviction.budget import BudgetPolicy
+from qmsup.core.eviction.combinations import Combinations
 from qmsup.core.eviction.groups import GroupPolicy
+from qmsup.core.eviction.matrix import MatrixPolicy
+from qmsup.core.eviction.pools import PoolsPolicy
+from qmsup.core.eviction.ram import RamPolicy
 from qmsup.ids import ModelId
-from qmsup.spec import GroupSpec, Spec
+from qmsup.spec import GroupSpec, MatrixSpec, Pool, Spec
 from qmsup.units import MiB
 
 
@@ -30,23 +34,52 @@ def policy_for(
     spec: Spec,
     *,
     charges: Mapping[ModelId, MiB] | None = None,
+    ram_charges: Mapping[ModelId, MiB] | None = None,
     groups: Mapping[ModelId, GroupSpec] | None = None,
+    ceiling: MiB | None = None,
 ) -> EvictionPolicy:
-    """The policy that a configuration asks for.
+    """The policy that a configuration asks for: its matrix, else its groups and budgets.
 
     Args:
         spec: the configuration in force.
-        charges: residents that run by older arguments are charged by these.
+        charges: residents that run by older arguments are charged this much VRAM.
+        ram_charges: and this much RAM.
         groups: residents that the configuration no longer names stay in the group they were in.
+        ceiling: what the card has room for right now, when a trusted reading says so.
     """
+    if spec.matrix is not None:
+        return _by_matrix(spec.matrix)
     by_groups = GroupPolicy(groups={**(groups or {}), **members_of(spec)})
+    on_gpu = _on_gpu(spec, by_groups, charges or {}, ceiling)
+    pool = frozenset(m for m, group in by_groups.groups.items() if group.pool is Pool.RAM)
+    if not pool:
+        return on_gpu
+    in_ram = RamPolicy(
+        pool=pool,
+        needs={model.id: model.est_ram for model in spec.models.values()},
+        charges=dict(ram_charges or {}),
+        budget=spec.ram_budget,
+        persistent=frozenset(model for model in pool if by_groups.is_persistent(model)),
+        fallback=by_groups,
+    )
+    return PoolsPolicy(gpu=on_gpu, ram=in_ram)
+
+
+def _by_matrix(matrix: MatrixSpec) -> MatrixPolicy:
+    return MatrixPolicy(combinations=Combinations(matrix.sets.values()), costs=matrix.costs)
+
+
+def _on_gpu(
+    spec: Spec, by_groups: GroupPolicy, charges: Mapping[ModelId, MiB], ceiling: MiB | None
+) -> BudgetPolicy | GroupPolicy:
     if spec.vram_budget is None or spec.vram_budget <= 0:
         return by_groups
     named = {*spec.models, *by_groups.groups}
     return BudgetPolicy(
         needs={model.id: model.est_vram for model in spec.models.values()},
-        charges=dict(charges or {}),
+        charges=dict(charges),
         budget=spec.vram_budget,
+        ceiling=ceiling,
         persistent=frozenset(model for model in named if by_groups.is_persistent(model)),
         fallback=by_groups,
     )

@@ -1,0 +1,40 @@
+"""The matrix policy: the operator says which models may run together, and what stopping each of them costs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+from qmsup.core.eviction.combinations import Combinations
+from qmsup.ids import ModelId
+
+_USUAL_COST = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatrixPolicy:
+    """Of all combinations that hold the target, the one that is cheapest to come to; the first of equals.
+
+    Attributes:
+        combinations: what may run together; so may a part of each.
+        costs: what stopping a model costs; 1 where nothing is said.
+    """
+
+    name: ClassVar[str] = "matrix"
+    combinations: Combinations
+    costs: Mapping[ModelId, int] = field(default_factory=dict)
+
+    def eviction_for(self, target: ModelId, running: Sequence[ModelId]) -> tuple[ModelId, ...]:
+        """The running models outside that combination, in the order given; all, if none holds the target.
+
+        Args:
+            target: the model to load. If it is running, nothing is stopped for it.
+            running: what is resident.
+        """
+        if target in running:
+            return ()
+        residents = tuple(dict.fromkeys(running))
+        if target not in self.combinations:
+            return residents
+        costs = {model: self.costs.get(model, _USUAL_COST) for model in residents}
+        kept = self.combinations.best_beside(target, costs)
+        return tuple(model for model in residents if model not in kept)
