@@ -21,6 +21,7 @@ from qmsup.core.scheduling.events import (
     RequestAbandoned,
     RequestArrived,
 )
+from qmsup.core.scheduling.views import Tally
 from qmsup.errors import PeerError, Refusal
 from qmsup.ids import AskId, Epoch, LeaseId, WorkerId
 from qmsup.log import Log
@@ -45,10 +46,11 @@ class Greeted:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """A worker said something, if only that it lives."""
+    """A worker said something, if only that it lives; with a beat, what it has."""
 
     worker: WorkerId
     event: Event | None
+    tally: Tally | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,13 +62,21 @@ class Asked:
     args: Mapping[str, object]
 
 
+@dataclass(slots=True)
+class _Asker:
+    client: bytes
+    question_id: str
+    is_heard: bool = True
+    """It asked, or asked again, since the last look."""
+
+
 class Gateway:
     """Reads frames and writes them, on the scheduler's ROUTER socket."""
 
     def __init__(self, router: RouterSocket, epoch: Epoch) -> None:
         self._router = router
         self._epoch = epoch
-        self._askers: dict[AskId, tuple[bytes, str]] = {}
+        self._askers: dict[AskId, _Asker] = {}
         self._expected: dict[AskId, Mapping[str, object]] = {}
         self._replies: OrderedDict[AskId, bytes] = OrderedDict()
 
@@ -83,14 +93,14 @@ class Gateway:
         worker = WorkerId(_text(sender))
         if isinstance(message, listening.Hello):
             return Greeted(_joined(worker, message))
-        return Heard(worker, _event_of(worker, message))
+        return Heard(worker, _event_of(worker, message), _tally_of(message))
 
     def welcome(self, worker: WorkerId) -> None:
         """Answer a greeting."""
         self._send(worker.encode(), listening.Welcome(version=listening.VERSION, epoch=self._epoch))
 
     def ask_to_greet(self, worker: WorkerId) -> None:
-        """Tell a worker that this scheduler does not know it (yet, or any more)."""
+        """Tell a worker that this scheduler does not know it (yet, or any more), or not what it has."""
         self._send(worker.encode(), listening.Unwelcome(reason="not known here", greet=True))
 
     def tell(self, effect: ToWorker) -> None:
@@ -108,6 +118,21 @@ class Gateway:
         """Say now what the answer to a question will tell beside the scheduler's words."""
         self._expected[ask] = body
 
+    @property
+    def is_awaited(self) -> bool:
+        """Whether some question has no answer yet."""
+        return bool(self._askers)
+
+    def vanished(self) -> list[AskId]:
+        """The questions that nobody has repeated since the last call; they are forgotten, and get no answer."""
+        gone = [ask for ask, asker in self._askers.items() if not asker.is_heard]
+        for ask in gone:
+            del self._askers[ask]
+            self._expected.pop(ask, None)
+        for asker in self._askers.values():
+            asker.is_heard = False
+        return gone
+
     def reply(self, ask: AskId, body: object) -> None:
         """Answer a control question with a body that JSON can hold."""
         self._reply(ask, ok=True, body=body, error=None)
@@ -123,14 +148,14 @@ class Gateway:
         self._expected.pop(ask, None)
         if (asker := self._askers.pop(ask, None)) is None:
             return
-        client, question_id = asker
-        frame = codec.encode_reply(
-            controlling.Reply(v=controlling.VERSION, id=question_id, ok=ok, body=body, error=error)
+        reply = controlling.Reply(
+            v=controlling.VERSION, id=asker.question_id, ok=ok, body=body, error=error
         )
+        frame = codec.encode_reply(reply)
         self._replies[ask] = frame
         if len(self._replies) > _REMEMBERED_REPLIES:
             self._replies.popitem(last=False)
-        self._router.send(client, frame)
+        self._router.send(asker.client, frame)
 
     def _read_question(self, sender: bytes, frame: bytes) -> Asked | None:
         try:
@@ -139,12 +164,13 @@ class Gateway:
             self._router.send(sender, codec.encode_reply(codec.refuse_unreadable(frame, error)))
             return None
         ask = AskId(f"{sender.hex()}:{question.id}")
-        if ask in self._askers:
+        if (known := self._askers.get(ask)) is not None:
+            known.is_heard = True
             return None
         if (answered := self._replies.get(ask)) is not None:
             self._router.send(sender, answered)
             return None
-        self._askers[ask] = (sender, question.id)
+        self._askers[ask] = _Asker(sender, question.id)
         return Asked(ask=ask, verb=question.verb, args=question.args)
 
     def _send(self, receiver: bytes, message: listening.FromScheduler) -> None:
@@ -207,6 +233,12 @@ def _event_of(worker: WorkerId, message: listening.FromWorker) -> Event | None:
             return None
         case _:
             assert_never(message)
+
+
+def _tally_of(message: listening.FromWorker) -> Tally | None:
+    if isinstance(message, listening.Beat):
+        return Tally(waiting=message.waiting, held=message.held)
+    return None
 
 
 def _outcome(done: listening.Done) -> Outcome:

@@ -21,9 +21,16 @@ from qmsup.actors.life import Life
 from qmsup.actors.orders import Orders
 from qmsup.actors.tree import ProcessTree
 from qmsup.actors.workers import Workers
-from qmsup.core.scheduling import invariants
+from qmsup.core.scheduling import invariants, views
 from qmsup.core.scheduling.effects import ArmWake
-from qmsup.core.scheduling.events import Event, LoadAsked, ShutdownAsked, UnloadAsked, Woke
+from qmsup.core.scheduling.events import (
+    AskWithdrawn,
+    Event,
+    LoadAsked,
+    ShutdownAsked,
+    UnloadAsked,
+    Woke,
+)
 from qmsup.core.scheduling.scheduler import Scheduler
 from qmsup.errors import Code, Refusal
 from qmsup.ids import Incarnation
@@ -31,6 +38,10 @@ from qmsup.log import Log
 from qmsup.spec import Spec
 from qmsup.transport.router import RouterSocket
 from qmsup.units import Seconds
+
+_VERBS = "ping, status, ps, running, load, unload"
+_ASKED_AGAIN = Seconds(15.0)
+"""Who waits for an answer repeats the question within two seconds; who has not for this long is gone."""
 
 _log = Log("scheduler")
 
@@ -67,6 +78,7 @@ class SchedulerActor(pykka.ThreadingActor):
         self._on_break = on_break
         self._checks = os.environ.get("QMSUP_CHECK") == "1"
         self._wake_at: Seconds | None = None
+        self._next_roll_call: Seconds | None = None
 
     @staticmethod
     @override
@@ -122,11 +134,8 @@ class SchedulerActor(pykka.ThreadingActor):
 
     def _read(self, sender: bytes, frame: bytes) -> None:
         match self._gateway.read(sender, frame):
-            case Heard(worker=worker, event=event):
-                if not self._workers.hear(worker, _now()):
-                    self._gateway.ask_to_greet(worker)
-                elif event is not None:
-                    self._handle(event)
+            case Heard() as heard:
+                self._hear(heard)
             case Greeted(event=joined):
                 if self._workers.greet(joined, _now(), self._handle):
                     self._gateway.welcome(joined.listener)
@@ -137,6 +146,20 @@ class SchedulerActor(pykka.ThreadingActor):
                 pass
             case unexpected:
                 assert_never(unexpected)
+
+    def _hear(self, heard: Heard) -> None:
+        worker = heard.worker
+        is_known = self._workers.hear(worker, _now())
+        if is_known and heard.event is not None:
+            self._handle(heard.event)
+        elif not is_known or not self._agrees(heard):
+            self._gateway.ask_to_greet(worker)
+
+    def _agrees(self, heard: Heard) -> bool:
+        if heard.tally is None:
+            return True
+        known = views.tally(self._core.state, heard.worker)
+        return self._workers.agree(heard.worker, heard.tally, known)
 
     def _handle(self, event: Event) -> None:
         effects = self._core.handle(event, _now())
@@ -155,10 +178,16 @@ class SchedulerActor(pykka.ThreadingActor):
         if self._wake_at is not None and now >= self._wake_at:
             self._wake_at = None
             self._handle(Woke())
+        if self._next_roll_call is not None and now >= self._next_roll_call:
+            self._next_roll_call = None
+            for ask in self._gateway.vanished():
+                self._handle(AskWithdrawn(ask=ask))
 
     def _set_alarm(self) -> None:
-        times = [t for t in (self._wake_at, self._workers.next_check()) if t is not None]
-        self._inbox.wake_at(min(times, default=None))
+        if self._next_roll_call is None and self._gateway.is_awaited:
+            self._next_roll_call = Seconds(_now() + _ASKED_AGAIN)
+        wishes = (self._wake_at, self._workers.next_check(), self._next_roll_call)
+        self._inbox.wake_at(min((t for t in wishes if t is not None), default=None))
 
     def _answer(self, asked: Asked) -> None:
         try:
@@ -169,9 +198,9 @@ class SchedulerActor(pykka.ThreadingActor):
     def _answer_verb(self, asked: Asked) -> None:
         match asked.verb:
             case "load":
-                self._handle(
-                    LoadAsked(ask=asked.ask, model=answers.model_of(asked.args, self._spec))
-                )
+                model = answers.model_of(asked.args, self._spec)
+                self._gateway.expect(asked.ask, {"model": model})
+                self._handle(LoadAsked(ask=asked.ask, model=model))
             case "unload":
                 models, drain = answers.models_of(asked.args, self._spec)
                 stopping = answers.with_child(self._core.state, self._spec, _now(), models)
@@ -191,7 +220,7 @@ class SchedulerActor(pykka.ThreadingActor):
             case "running":
                 return answers.running(self._core.state, self._spec, _now())
             case _:
-                raise answers.BadQuestionError(f"unknown verb {verb!r}: see `qmsup --help`")
+                raise answers.BadQuestionError(f"unknown verb {verb!r}: ask one of {_VERBS}")
 
 
 @dataclass(frozen=True, slots=True)

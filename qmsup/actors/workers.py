@@ -2,16 +2,20 @@
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from qmsup.actors.inbox import PollingInbox
 from qmsup.core.scheduling.events import Event, ListenerJoined, ListenerLost, ListenerSuspected
+from qmsup.core.scheduling.views import Tally
 from qmsup.ids import WorkerId
 from qmsup.log import Log
 from qmsup.units import Seconds
 
 _SILENCE = Seconds(5.0)
 """A worker beats every second. On a busy machine one may miss a few: it is only suspected, and loses nothing yet."""
+
+_DOUBTS = 2
+"""Beats in a row that contradict us before we believe them: a refusal may have crossed the first."""
 
 _log = Log("workers")
 
@@ -20,7 +24,8 @@ _log = Log("workers")
 class _Worker:
     pidfd: int
     heard_at: Seconds
-    is_suspected: bool = field(default=False)
+    is_suspected: bool = False
+    doubts: int = 0
 
 
 class Workers:
@@ -34,7 +39,7 @@ class Workers:
         """Start to watch a worker's process; False when it is gone already. Greeting again is harmless."""
         known = self._known.get(joined.listener)
         if known is not None:
-            known.heard_at, known.is_suspected = now, False
+            known.heard_at, known.is_suspected, known.doubts = now, False, 0
             return True
         try:
             pidfd = os.pidfd_open(joined.pid)
@@ -52,6 +57,19 @@ class Workers:
             return False
         known.heard_at = now
         return not known.is_suspected
+
+    def agree(self, worker: WorkerId, told: Tally, known: Tally) -> bool:
+        """Compare what a worker's beat tells with what is known of it; False when it is to greet again.
+
+        A connection that is cut takes messages with it, and neither side notices: a lease whose end was lost would
+        be held for ever. Beats travel in line with the other messages, so the numbers differ in passing only.
+        """
+        beating = self._known[worker]
+        beating.doubts = 0 if told == known else beating.doubts + 1
+        if beating.doubts < _DOUBTS:
+            return True
+        _log.warning("worker.differs", worker=worker, told=str(told), known=str(known))
+        return False
 
     def silent_since(self, now: Seconds) -> list[ListenerSuspected]:
         """The workers that have become suspect by now."""

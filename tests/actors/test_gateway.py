@@ -8,6 +8,7 @@ import pytest
 from qmsup.actors.gateway import Asked, Gateway, Greeted, Heard
 from qmsup.core.scheduling import effects as do
 from qmsup.core.scheduling import events as happened
+from qmsup.core.scheduling.views import Tally
 from qmsup.errors import Code, Refusal
 from qmsup.ids import (
     AskId,
@@ -68,7 +69,7 @@ def wired(tmp_path: Path) -> Iterator[Wired]:
     context.destroy()
 
 
-MESSAGES: dict[str, tuple[listening.FromWorker, happened.Event | None]] = {
+MESSAGES: dict[str, tuple[listening.FromWorker, happened.Event]] = {
     "ask": (
         listening.Ask(
             request=R, model=A, streaming=True, hold_ms=250, patience_ms=0, conversation="c"
@@ -94,7 +95,6 @@ MESSAGES: dict[str, tuple[listening.FromWorker, happened.Event | None]] = {
         listening.Done(request=R, outcome="transcended", served=False),
         happened.LeaseReleased(lease=LeaseId(R), outcome=happened.Outcome.UNKNOWN, served=False),
     ),
-    "beat": (listening.Beat(waiting=1, held=2), None),
 }
 
 
@@ -103,6 +103,14 @@ def test_a_worker_s_message_becomes_an_event(wired: Wired, name: str) -> None:
     message, event = MESSAGES[name]
 
     assert wired.gateway.read(WORKER.encode(), codec.encode(message)) == Heard(WORKER, event)
+
+
+def test_a_beat_tells_what_the_worker_has(wired: Wired) -> None:
+    beat = codec.encode(listening.Beat(waiting=1, held=2))
+
+    assert wired.gateway.read(WORKER.encode(), beat) == Heard(
+        WORKER, None, Tally(waiting=1, held=2)
+    )
 
 
 def test_a_greeting_tells_leases_and_waiters_with_their_time(wired: Wired) -> None:
@@ -185,9 +193,9 @@ def test_an_effect_for_a_worker_that_is_gone_is_dropped(wired: Wired) -> None:
     wired.gateway.tell(gone)
 
 
-def _question(verb: str, **args: object) -> bytes:
+def _question(verb: str, id_: str = "one", **args: object) -> bytes:
     return codec.encode_question(
-        controlling.Question(v=controlling.VERSION, id="one", verb=verb, args=args)
+        controlling.Question(v=controlling.VERSION, id=id_, verb=verb, args=args)
     )
 
 
@@ -221,6 +229,24 @@ def test_a_refusal_reaches_the_asker_with_its_code(wired: Wired) -> None:
 
 def test_an_answer_nobody_asked_for_is_dropped(wired: Wired) -> None:
     wired.gateway.answer(do.Answer(cause=CAUSE, ask=AskId("nobody:1")))
+
+
+def test_a_question_that_nobody_repeats_is_forgotten(wired: Wired) -> None:
+    kept, lost = _question("load", id_="kept"), _question("load", id_="lost")
+    for frame in (kept, lost):
+        assert isinstance(wired.gateway.read(WORKER.encode(), frame), Asked)
+    assert wired.gateway.is_awaited
+    assert wired.gateway.vanished() == []
+    wired.gateway.read(WORKER.encode(), kept)
+
+    (gone,) = wired.gateway.vanished()
+
+    assert gone.endswith(":lost")
+    wired.gateway.answer(do.Answer(cause=CAUSE, ask=gone, text="too late"))
+    asked = wired.gateway.read(WORKER.encode(), lost)
+    assert isinstance(asked, Asked), "who comes back asks anew"
+    wired.gateway.reply(asked.ask, {})
+    assert codec.decode_reply(wired.next_to_peer()).id == "lost"
 
 
 def test_unreadable_frames_are_answered_in_words(wired: Wired) -> None:

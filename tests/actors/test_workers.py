@@ -6,6 +6,7 @@ import pytest
 from qmsup.actors.inbox import PollingInbox, TimeIsUp
 from qmsup.actors.workers import Workers
 from qmsup.core.scheduling.events import Event, ListenerJoined, ListenerLost, ListenerSuspected
+from qmsup.core.scheduling.views import Tally
 from qmsup.ids import ListenerName, WorkerId
 from qmsup.units import Seconds
 
@@ -77,4 +78,21 @@ def test_a_silent_worker_becomes_suspect_once_and_is_to_greet_again(
 
     assert workers.greet(_joined(process.pid), _at(9), lambda _: None)
     assert workers.hear(W, _at(10))
+    workers.close()
+
+
+def test_a_worker_that_tells_otherwise_twice_in_a_row_is_to_greet_again(
+    inbox: PollingInbox, process: subprocess.Popen[bytes]
+) -> None:
+    workers, here, there = Workers(inbox), Tally(waiting=0, held=1), Tally(waiting=1, held=0)
+    workers.greet(_joined(process.pid), _at(0), lambda _: None)
+
+    passing = [workers.agree(W, told, here) for told in (there, here, there, here)]
+    lasting = [workers.agree(W, there, here) for _ in range(3)]
+    workers.greet(_joined(process.pid), _at(0), lambda _: None)
+    afterwards = workers.agree(W, there, here)
+
+    assert passing == [True, True, True, True]
+    assert lasting == [True, False, False]
+    assert afterwards
     workers.close()

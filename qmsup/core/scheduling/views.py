@@ -77,6 +77,19 @@ class ListenerView:
     is_silent: bool
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tally:
+    """What a worker has, in two numbers that both sides can count.
+
+    Attributes:
+        waiting: requests without a grant that the worker took up.
+        held: leases in use.
+    """
+
+    waiting: int
+    held: int
+
+
 def models(state: State, spec: Spec, now: Seconds) -> tuple[ModelView, ...]:
     """Every model of the configuration, in its order; then those that only still run."""
     named = [state.models[model] for model in spec.models if model in state.models]
@@ -111,6 +124,15 @@ def listeners(state: State) -> tuple[ListenerView, ...]:
         )
         for listener in state.listeners.values()
     )
+
+
+def tally(state: State, worker: WorkerId) -> Tally:
+    """What a worker has, as the worker itself counts it once it has said all that it had to say."""
+    listener = state.listeners.get(worker)
+    if listener is None:
+        return Tally(waiting=0, held=0)
+    held = sum(lease.is_held for lease in listener.leases.values())
+    return Tally(waiting=len(listener.waiters) + len(listener.leases) - held, held=held)
 
 
 def _model(state: State, model: Model, now: Seconds) -> ModelView:

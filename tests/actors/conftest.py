@@ -1,0 +1,40 @@
+"""A scheduler at work, one worker and one control client of it."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.scheduler_actor import (
+    BROKEN,
+    QUICK,
+    SLOW,
+    ControlPeer,
+    RunningScheduler,
+    WorkerPeer,
+    models_of,
+    scheduler_of,
+)
+
+
+@pytest.fixture
+def checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the scheduler check its invariants after every event."""
+    monkeypatch.setenv("QMSUP_CHECK", "1")
+
+
+@pytest.fixture
+def running(places: Path, checked: None) -> Iterator[RunningScheduler]:
+    with scheduler_of(models_of(QUICK, SLOW, BROKEN), places) as scheduler:
+        yield scheduler
+        assert not scheduler.broke.is_set()
+
+
+@pytest.fixture
+def worker(running: RunningScheduler) -> WorkerPeer:
+    return running.worker()
+
+
+@pytest.fixture
+def client(running: RunningScheduler) -> ControlPeer:
+    return running.client()
