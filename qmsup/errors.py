@@ -32,13 +32,17 @@ class Code(StrEnum):
     SHUTTING_DOWN = "shutting_down"
     SCHEDULER_UNAVAILABLE = "scheduler_unavailable"
     INSUFFICIENT_VRAM = "insufficient_vram"
+    CONTEXT_LENGTH_EXCEEDED = "context_length_exceeded"
+    ROUTE_NOT_FOUND = "route_not_found"
+    DRAINING = "draining"
+    NO_HOST = "no_host"
 
 
 _CODES_BY_STATUS = {
-    400: (Code.BAD_REQUEST, Code.MODEL_MISSING),
+    400: (Code.BAD_REQUEST, Code.MODEL_MISSING, Code.CONTEXT_LENGTH_EXCEEDED),
     401: (Code.INVALID_API_KEY,),
     403: (Code.MODEL_NOT_ALLOWED,),
-    404: (Code.MODEL_NOT_FOUND, Code.NOT_FOUND),
+    404: (Code.MODEL_NOT_FOUND, Code.ROUTE_NOT_FOUND, Code.NOT_FOUND),
     405: (Code.METHOD_NOT_ALLOWED,),
     413: (Code.BODY_TOO_LARGE,),
     415: (Code.UNSUPPORTED_ENCODING,),
@@ -49,6 +53,8 @@ _CODES_BY_STATUS = {
         Code.MODEL_UNAVAILABLE,
         Code.MODEL_UNLOADED,
         Code.WAIT_TIMEOUT,
+        Code.DRAINING,
+        Code.NO_HOST,
         Code.SHUTTING_DOWN,
         Code.SCHEDULER_UNAVAILABLE,
     ),

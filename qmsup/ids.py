@@ -8,6 +8,12 @@ ModelId = NewType("ModelId", str)
 ListenerName = NewType("ListenerName", str)
 """The key of one entry of `listeners:`."""
 
+HostName = NewType("HostName", str)
+"""The key of one entry of `hosts:`; `local` is this box."""
+
+RouteName = NewType("RouteName", str)
+"""What a client calls a route: a key of `routes:`, or a concrete name that a template among them matches."""
+
 WorkerId = NewType("WorkerId", str)
 """One listener worker process: `listener-pid-random`. It is also its ZeroMQ identity."""
 
