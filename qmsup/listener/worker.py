@@ -11,7 +11,7 @@ import resource
 import socket
 from collections.abc import Iterable
 from concurrent.futures import Future
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -22,16 +22,20 @@ from gunicorn.workers import gthread
 from typing_extensions import override
 
 from qmsup import places
-from qmsup.listener.deployment import Deployment, deployment_from_environment
+from qmsup.listener.deployment import Deployment, WsgiApp, deployment_from_environment
+from qmsup.listener.idle import Idle
+from qmsup.listener.inline import READ, Inline, Relayed, inline_for
 from qmsup.listener.link import Link
 from qmsup.listener.relay.engine import Engine, RelayOptions
 from qmsup.listener.relay.order import RelayOrder
 from qmsup.log import Log
 from qmsup.transport import context
+from qmsup.units import Seconds
 
 WANTED_DESCRIPTORS = 2 * 2000 + 200
 """Two sockets for each of 2 000 clients, and what a process needs anyway."""
 _HTTP11 = (1, 1)
+_ACCEPTS_AT_ONCE = 16
 _SPELL = 0.25
 """Seconds that the loop turns before gunicorn's housekeeping has its turn: it is too dear for every event."""
 _KEEPALIVE_PROBES = (
@@ -46,27 +50,9 @@ _KEEPALIVE_PROBES = (
 _log = Log("worker")
 
 
-@dataclass(frozen=True, slots=True)
-class _Relayed:
-    """What a pool thread hands to the loop instead of "the connection can be kept"."""
-
-    order: RelayOrder
-    is_http11: bool
-    keeps_alive: bool
-
-
 class _HandedOver(Exception):  # noqa: N818 - no error: the way out of gunicorn's handling of a request
     def __init__(self, order: RelayOrder) -> None:
         self.order = order
-
-
-def _kept() -> "Future[bool]":
-    future: Future[bool] = Future()
-    future.set_result(True)
-    return future
-
-
-_KEPT = _kept()
 
 
 class RelayWorker(gthread.ThreadWorker):
@@ -74,6 +60,10 @@ class RelayWorker(gthread.ThreadWorker):
 
     link: Link
     engine: Engine
+    _app: WsgiApp
+    _deployment: Deployment
+    _idle: Idle
+    _inline: Inline | None
 
     @classmethod
     @override
@@ -113,6 +103,12 @@ class RelayWorker(gthread.ThreadWorker):
                 access_log=spec.access_log,
             ),
         )
+        self._idle = Idle(
+            self.engine,
+            Seconds(float(self.cfg.keepalive)),
+            on_ready=self._look,
+            on_closed=self._forget,
+        )
         try:
             super().init_process()
         finally:
@@ -123,6 +119,7 @@ class RelayWorker(gthread.ThreadWorker):
     def load_wsgi(self) -> None:
         deployment = self._deployment
         self._app = deployment.make_app(deployment.spec, deployment.listener, self.link)
+        self._inline = inline_for(self._app, self.cfg)
         self.wsgi = self._call_app  # type: ignore[assignment]  # the stubs want a mutable mapping
 
     @override
@@ -132,13 +129,22 @@ class RelayWorker(gthread.ThreadWorker):
 
     @override
     def wait_for_and_dispatch_events(self, timeout: float | None) -> None:
-        if not self.alive and not self._accepting:  # type: ignore[attr-defined]  # unknown to the stubs
-            self._shut_port()
+        if self.alive:
+            self._turn_for_a_spell(1.0 if timeout is None else timeout)
+        else:
+            self._end_calmly(timeout)
+
+    def _turn_for_a_spell(self, timeout: float) -> None:
         engine = self.engine
-        engine.turn(1.0 if timeout is None else timeout)
+        engine.turn(timeout)
         until = engine.now + _SPELL
         while self.alive and engine.now < until and self.nr_conns < self.worker_connections:
             engine.turn(until - engine.now)
+
+    def _end_calmly(self, timeout: float | None) -> None:
+        if not self._accepting:  # type: ignore[attr-defined]  # unknown to the stubs
+            self._shut_port()
+        self.engine.turn(_SPELL if timeout is None else min(timeout, _SPELL))
 
     def _shut_port(self) -> None:
         """Refuse new clients while old streams end; gunicorn would let them wait for an accept that never comes."""
@@ -157,16 +163,17 @@ class RelayWorker(gthread.ThreadWorker):
         return answer
 
     @override
-    def handle_request(self, req: Request, conn: gthread.TConn) -> bool | _Relayed:  # type: ignore[override]  # see finish_request
+    def handle_request(self, req: Request, conn: gthread.TConn) -> bool | Relayed:  # type: ignore[override]  # see finish_request
         try:
             return super().handle_request(req, conn)
         except _HandedOver as handed:
-            keeps_alive = self.alive and bool(self.cfg.keepalive) and not req.should_close()
-            return _Relayed(handed.order, (req.version or _HTTP11) >= _HTTP11, keeps_alive)
+            return Relayed(
+                handed.order, (req.version or _HTTP11) >= _HTTP11, not req.should_close()
+            )
 
     @override
-    def _keepalive_after(self, conn: gthread.TConn, keepalive: bool | _Relayed) -> bool | _Relayed:  # type: ignore[misc]  # unknown to the stubs
-        if not isinstance(keepalive, _Relayed):
+    def _keepalive_after(self, conn: gthread.TConn, keepalive: bool | Relayed) -> bool | Relayed:  # type: ignore[misc]  # unknown to the stubs
+        if not isinstance(keepalive, Relayed):
             return bool(super()._keepalive_after(conn, keepalive))  # type: ignore[misc]  # unknown to the stubs
         if keepalive.keeps_alive and not super()._keepalive_after(  # type: ignore[misc]  # the same
             conn, keepalive=True
@@ -177,40 +184,88 @@ class RelayWorker(gthread.ThreadWorker):
     # ---- in the loop
 
     @override
-    def finish_request(self, conn: gthread.TConn, fs: "Future[bool | _Relayed]") -> None:  # type: ignore[override]  # see _Relayed
-        if fs.cancelled() or fs.exception() is not None:
-            super().finish_request(conn, fs)  # type: ignore[arg-type]  # it closes
+    def accept(self, listener: socket.socket) -> None:
+        """Take new clients; none of them occupies a thread before its request is here."""
+        for _ in range(_ACCEPTS_AT_ONCE):
+            try:
+                client, address = listener.accept()
+            except (BlockingIOError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                # No descriptor is free, as a rule. gunicorn looks again after a spell whether to accept.
+                _log.warning("worker.cannot_accept", because=error.strerror)
+                self.set_accept_enabled(False)
+                return
+            self.nr_conns += 1
+            self._look(gthread.TConn(self.cfg, client, address, listener.getsockname()))
+
+    def _look(self, conn: gthread.TConn) -> None:
+        """Something may have come: judge it here if it is a whole small request, else give it to the pool."""
+        try:
+            data = conn.sock.recv(READ)
+        except BlockingIOError:
+            self._idle.add(conn)
             return
-        result = fs.result()
-        if isinstance(result, _Relayed):
+        except OSError:
+            data = b""
+        if not data:
+            self.engine.discard(conn.sock.fileno(), conn.sock)
+            self._forget()
+            return
+        relayed = None if self._inline is None else self._inline.order_for(data, conn)
+        if relayed is not None:
+            self.nr += 1
+            self._hold(conn, relayed)
+            return
+        conn.init()
+        conn.parser.unreader.unread(data)  # type: ignore[union-attr]  # it speaks plain HTTP/1.1
+        self._to_pool(conn)
+
+    def _to_pool(self, conn: gthread.TConn) -> None:
+        conn.data_ready = True
+        self.engine.release(conn.sock.fileno())
+        self.enqueue_req(conn)
+
+    @override
+    def finish_request(self, conn: gthread.TConn, fs: "Future[bool | Relayed]") -> None:  # type: ignore[override]  # see Relayed
+        result = False if fs.cancelled() or fs.exception() is not None else fs.result()
+        if isinstance(result, Relayed):
+            conn.sock.setblocking(False)  # noqa: FBT003 - the socket's own signature
+            conn.parser.mesg = None  # type: ignore[union-attr]  # the parsed request, of no more use
             self._hold(conn, result)
         elif result:
-            super().finish_request(conn, fs)  # type: ignore[arg-type]  # it looks whether it is true
+            conn.sock.setblocking(False)  # noqa: FBT003 - the same
+            self._take_back(conn, lives=True)
         else:
             self.engine.linger(conn.sock, self._forget)
 
-    def _hold(self, conn: gthread.TConn, relayed: _Relayed) -> None:
-        conn.sock.setblocking(False)  # noqa: FBT003 - the socket's own signature
-        if conn.parser is not None:
-            conn.parser.mesg = None  # type: ignore[union-attr]  # the parsed request, of no more use
+    def _hold(self, conn: gthread.TConn, relayed: Relayed) -> None:
         self.engine.hold(
             conn.sock,
             relayed.order,
             is_http11=relayed.is_http11,
-            keeps_alive=relayed.keeps_alive,
+            keeps_alive=relayed.keeps_alive and self.alive and self.cfg.keepalive > 0,
             give_back=partial(self._take_back, conn),
         )
 
     def _take_back(self, conn: gthread.TConn, lives: bool) -> None:  # noqa: FBT001 - called by the engine
         if not lives:
             self._forget()
-        elif len(self.keepalived_conns) >= self.max_keepalived:
-            self.engine.linger(conn.sock, self._forget)
+        elif conn.parser is not None and conn.parser.unreader.buf.getvalue():  # type: ignore[union-attr]  # plain HTTP/1.1
+            self._to_pool(conn)  # its next request came along with this one
         else:
-            super().finish_request(conn, _KEPT)
+            self._idle.add(conn)
 
     def _forget(self) -> None:
         self.nr_conns -= 1
+
+    @override
+    def murder_keepalived(self, force: bool = False) -> None:
+        self._idle.close_expired(everyone=force)
+
+    @override
+    def _cap_keepalive(self, deadline: float) -> None:  # type: ignore[misc]  # unknown to the stubs
+        self._idle.end_by(deadline)
 
 
 def gunicorn_moved() -> list[str]:
@@ -226,12 +281,10 @@ def gunicorn_moved() -> list[str]:
         "init_process",
         "load_wsgi",
         "murder_keepalived",
-        "on_client_socket_readable",
-        "on_pending_socket_readable",
         "run",
         "wait_for_and_dispatch_events",
     ]
-    conn = ["close", "init", "set_timeout"]
+    conn = ["close", "init"]
     missing = [f"ThreadWorker.{name}" for name in worker if not hasattr(gthread.ThreadWorker, name)]
     return missing + [f"TConn.{name}" for name in conn if not hasattr(gthread.TConn, name)]
 

@@ -57,10 +57,9 @@ def test_gunicorn_is_the_version_the_worker_was_written_for() -> None:
         ),
         ("handle", ["self._keepalive_after(conn, self.handle_request(req, conn))", "conn.init()"]),
         ("handle_request", ["self.wsgi(environ, resp.start_response)"]),
-        ("finish_request", ["conn.parser.unreader.buf.getvalue()", "conn.set_timeout()"]),
+        ("finish_request", ["conn.parser.unreader.buf.getvalue()"]),
         ("enqueue_req", ["self.method_queue.defer(self.finish_request, conn, fut)"]),
         ("accept", ["self.enqueue_req(conn)", "self.nr_conns += 1"]),
-        ("on_client_socket_readable", ["self.keepalived_conns.remove(conn)"]),
         ("wait_for_and_dispatch_events", ["self.poller.select(timeout)"]),
     ],
 )

@@ -84,7 +84,7 @@ class Relaying:
         def on_end(lives: bool) -> None:
             self.ends.append(lives)
             if lives:
-                ours.close()
+                self.engine.discard(ours.fileno(), ours)
 
         self.do(
             lambda: self.engine.hold(

@@ -74,7 +74,8 @@ class Engine(Loop):
             order: what the app decided.
             is_http11: the client knows chunks.
             keeps_alive: the connection may carry another request.
-            give_back: called once; True gives the connection back, False says that it is closed.
+            give_back: called once; True gives the connection back, still watched: watch or release it. False says
+                that it is closed.
         """
         options = self._options
         placeholder = None

@@ -247,10 +247,8 @@ class Held:
         ending = self._exchange.ending
         self._over()
         if ending is Ending.KEEP:
-            self._loop.release(self._fd)
             self._give_back(True)  # noqa: FBT003 - whether the connection lives on
         elif ending is Ending.CLOSE:
-            self._loop.release(self._fd)
             Lingering(self._loop, self._sock, lambda: self._give_back(False)).start()  # noqa: FBT003
         else:
             with contextlib.suppress(OSError):

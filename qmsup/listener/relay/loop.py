@@ -35,8 +35,11 @@ class Loop:
         self._closing: list[socket.socket] = []
 
     def watch(self, fd: int, events: int, handler: Handler) -> None:
-        """Call `handler` with the events of a descriptor."""
-        self._epoll.register(fd, events)
+        """Call `handler` with the events of a descriptor; a later watch replaces an earlier one."""
+        if fd in self._handlers:
+            self._epoll.modify(fd, events)
+        else:
+            self._epoll.register(fd, events)
         self._handlers[fd] = handler
 
     def watch_last(self, fd: int, handler: Handler) -> None:
@@ -57,9 +60,9 @@ class Loop:
         self._epoll.register(fd, events)
 
     def release(self, fd: int) -> None:
-        """Watch a descriptor no more, which stays open."""
-        del self._handlers[fd]
-        self._epoll.unregister(fd)
+        """Watch a descriptor no more, which stays open; one that is not watched is ignored."""
+        if self._handlers.pop(fd, None) is not None:
+            self._epoll.unregister(fd)
 
     def discard(self, fd: int, sock: socket.socket) -> None:
         """Watch a socket no more, and close it when the turn ends."""
