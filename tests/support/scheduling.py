@@ -91,9 +91,22 @@ def spec_of(
     return replace(Spec(models=made), **others)  # type: ignore[arg-type]
 
 
-def group(name: str, members: str, **others: bool) -> GroupSpec:
+def group(
+    name: str,
+    members: str,
+    *,
+    swap: bool = True,
+    exclusive: bool = True,
+    persistent: bool = False,
+) -> GroupSpec:
     """A group by the names of its members."""
-    return GroupSpec(id=name, members=tuple(ModelId(m) for m in members.split()), **others)
+    return GroupSpec(
+        id=name,
+        members=tuple(ModelId(m) for m in members.split()),
+        swap=swap,
+        exclusive=exclusive,
+        persistent=persistent,
+    )
 
 
 class Desk:
@@ -150,6 +163,25 @@ class Desk:
             self.tell(event_of(said))
             told = self.told()
             assert told == wanted, f"{said} at {self.now} -> {told}\nand not -> {wanted}"
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What is told, and what comes of it, a line each.
+
+    Attributes:
+        evicts: what loading each model stops; None = everybody else, as without groups.
+        slots: how many requests each model takes at once.
+    """
+
+    told: str
+    models: str = "a b c"
+    evicts: Mapping[str, str] | None = None
+    slots: int = 4
+
+    def play(self) -> None:
+        """Tell it to a scheduler on a desk."""
+        Desk(spec_of(self.models, slots=self.slots), evicts=self.evicts).play(self.told)
 
 
 def event_of(words: str) -> Event:

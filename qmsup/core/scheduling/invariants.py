@@ -138,7 +138,7 @@ def _of_a_model(state: State, model: Model) -> Iterator[str]:
 
 def _of_waiting(state: State) -> Iterator[str]:
     """Nobody waits who could be served, or beside a box where nothing happens."""
-    if state.stirred or state.is_stirred or state.is_abandoned:
+    if state.stirred or state.is_stirred:
         yield "something changed, and the line was not looked at"
     for group in state.line.groups.values():
         verdict = judge(state, group.case)

@@ -101,8 +101,8 @@ def settle(state: State) -> None:
     """After each event: serve whoever it helped, and give up the loads that only stand in the way now."""
     if state.is_stirred or state.stirred:
         drain(state)
-    if state.is_abandoned:
-        state.is_abandoned = False
+    # Rare, so that looking at every group after every event is cheap enough.
+    if state.line.size and any(swap.is_abandoned for swap in state.swaps.values()):
         for group in state.line.groups.values():
             _abort_in_the_way(state, judge(state, group.case))
 
@@ -116,21 +116,17 @@ def drain(state: State) -> None:
     state.is_stirred = False
     state.stirred.clear()
     heapq.heapify(heap)
-    waits: list[Waits] = []
     while heap:
         group = heapq.heappop(heap)[2]
         verdict = judge(state, group.case)
         if isinstance(verdict, Waits):
             group.because = verdict.because
-            waits.append(verdict)
             continue
         waiter = group.waiters[0]
         state.line.remove(waiter)
         _promote(state, waiter, verdict)
         if group.waiters:
             heapq.heappush(heap, _turn(group))
-    for verdict in waits:
-        _abort_in_the_way(state, verdict)
 
 
 def _is_repeated(state: State, event: RequestArrived) -> bool:
@@ -180,7 +176,6 @@ def _admit(state: State, waiter: Waiter) -> None:
                 request=_request_of(waiter),
                 because=because,
             )
-            _abort_in_the_way(state, verdict)
         case Joins() | Starts():
             waiting.take_in(state, waiter)
             _promote(state, waiter, verdict)

@@ -275,7 +275,6 @@ class State:
         refused, answered, lapsed, lost: the last few, for those who ask again or answer late.
         stirred: models whose waiters may fare otherwise than when last judged.
         is_stirred: so may everybody's.
-        is_abandoned: somebody left a swap that nobody else waits for.
     """
 
     def __init__(self, spec: Spec, first_incarnation: Incarnation) -> None:
@@ -305,7 +304,6 @@ class State:
         self.effects: list[Effect] = []
         self.stirred: set[ModelId] = set()
         self.is_stirred = False
-        self.is_abandoned = False
         self._running: tuple[ModelId, ...] | None = None
         self._residents: dict[ModelId, Model] = {}
 

@@ -107,10 +107,8 @@ def step_out(state: State, waiter: Waiter) -> None:
     if waiter.joined is None:
         state.line.remove(waiter)
     else:
-        swap = state.swaps[waiter.joined]
-        del swap.joiners[waiter]
+        del state.swaps[waiter.joined].joiners[waiter]
         waiter.joined = None
-        state.is_abandoned |= not swap.joiners
 
 
 def is_heard(state: State, worker: WorkerId) -> bool:

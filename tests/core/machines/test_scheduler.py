@@ -6,6 +6,7 @@ from typing import Any
 import hypothesis.strategies as st
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from typing_extensions import override
 
 from qmsup.core.scheduling import invariants, places, requests, shutdown
 from qmsup.core.scheduling.admission import Waits, judge
@@ -74,7 +75,6 @@ def naive_handle(state: State, event: Event, now: Seconds) -> list[Effect]:
             state.line.groups[waiter.case].because = verdict.because
     state.stirred.clear()
     state.is_stirred = False
-    state.is_abandoned = True
     requests.settle(state)
     if state.ending is not None:
         shutdown.go_on(state)
@@ -335,6 +335,7 @@ class SchedulerMachine(RuleBasedStateMachine):
             assert isinstance(wake, ArmWake)
             assert wake.at == state.deadlines.earliest()
 
+    @override
     def teardown(self) -> None:
         if not self.history:
             return
