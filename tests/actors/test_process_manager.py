@@ -27,7 +27,7 @@ from qmsup.ids import EventNumber, Incarnation, ModelId
 from qmsup.processes.ports import PortPool
 from qmsup.spec import Kind, ModelSpec
 from qmsup.units import Seconds
-from tests.support.children import Reports, fake_spec, is_alive, wait_until
+from tests.support.children import FIRST_PORT, Reports, fake_spec, is_alive, wait_until
 
 M = ModelId("m")
 Manager = pykka.ActorRef[ProcessManager]
@@ -41,7 +41,7 @@ def reports() -> Reports:
 
 @pytest.fixture
 def manage(places: Path, reports: Reports) -> Iterator[Manage]:
-    ports = PortPool(21000)
+    ports = PortPool(FIRST_PORT)
     refs: list[Manager] = []
 
     def start(spec: ModelSpec) -> Manager:
@@ -354,7 +354,9 @@ def test_a_failure_of_the_owner_is_the_failure_of_its_child(places: Path, report
         if isinstance(event, ProcessReady):
             raise RuntimeError("as if we had a bug")  # noqa: TRY004
 
-    owner = ProcessManager.start(spec=fake_spec(), report=report_or_break, ports=PortPool(21000))
+    owner = ProcessManager.start(
+        spec=fake_spec(), report=report_or_break, ports=PortPool(FIRST_PORT)
+    )
 
     owner.tell(ensure(1))
 

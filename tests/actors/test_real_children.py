@@ -24,7 +24,7 @@ from qmsup.ids import EventNumber, Incarnation, ModelId
 from qmsup.processes.ports import PortPool
 from qmsup.spec import ModelSpec
 from qmsup.units import Seconds
-from tests.support.children import Reports, is_alive
+from tests.support.children import FIRST_PORT, Reports, is_alive
 from tests.support.models import llama_server, tiny_model
 
 M = ModelId("tiny")
@@ -39,7 +39,7 @@ def reports() -> Reports:
 
 @pytest.fixture
 def manage(places: Path, reports: Reports) -> Iterator[Manage]:
-    ports = PortPool(21200)
+    ports = PortPool(FIRST_PORT)
     refs: list[Manager] = []
 
     def start(spec: ModelSpec) -> Manager:

@@ -94,7 +94,7 @@ class FakeChild:
         await self._load()
         if self.options.exit_code is not None:
             say(self.options.last_words)
-            return int(self.options.exit_code)
+            os._exit(self.options.exit_code)  # at once, whatever it is in the middle of
         self.is_loading = False
         say(f"listening on http://{host}:{port}")
         await self.is_told_to_end.wait()

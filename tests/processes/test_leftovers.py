@@ -86,14 +86,13 @@ def test_a_process_without_our_mark_is_reported_and_left_alone(places: Path) -> 
 
 
 def test_a_pid_that_was_given_away_again_is_left_alone(places: Path) -> None:
-    with running("sleep", "60") as stranger, running("sleep", "0") as child:
-        os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)
+    with running("sleep", "60") as stranger:
         records.erase(stranger.record)
-        records.write(replace(of(child), pid=stranger.pid))
+        long_gone = replace(of(stranger), nonce="gone" * 8, start_ticks=1)
+        records.write(long_gone)
 
-        found = stop_leftovers()
+        assert stop_leftovers() == leftovers.Leftovers()
 
-        assert found == leftovers.Leftovers()
         assert is_alive(stranger.pid)
         assert list(records.read_all()) == []
 

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 from qmsup.processes import procfs
+from tests.support.children import wait_until
 
 
 def test_a_process_is_described() -> None:
@@ -50,7 +51,8 @@ def test_what_a_process_was_started_with_is_found_whole() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, env={"QMSUP_CHILD": "abc"}
     ) as process:
-        assert procfs.has_in_environ(process.pid, "QMSUP_CHILD=abc")
+        # A process in the middle of its exec has none for a moment.
+        wait_until(lambda: procfs.has_in_environ(process.pid, "QMSUP_CHILD=abc"))
         assert not procfs.has_in_environ(process.pid, "QMSUP_CHILD=ab")
         process.communicate(b"\n")
 

@@ -31,6 +31,9 @@ FAKE_CHILD = Path(__file__).parents[1] / "fakes" / "child.py"
 PATIENCE = 20.0
 """Seconds a test waits for what must come; one that passes never waits so long."""
 
+FIRST_PORT = 21000 + os.getpid() % 80 * 10
+"""Where this process's tests look for ports: another run beside this one most likely looks elsewhere."""
+
 E = TypeVar("E", bound=Event)
 
 
