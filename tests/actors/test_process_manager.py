@@ -1,6 +1,7 @@
 import http.server
 import os
 import re
+import shlex
 import signal
 import socket
 import threading
@@ -27,7 +28,16 @@ from qmsup.ids import EventNumber, Incarnation, ModelId
 from qmsup.processes.ports import PortPool
 from qmsup.spec import Kind, ModelSpec
 from qmsup.units import Seconds
-from tests.support.children import FIRST_PORT, Reports, fake_spec, is_alive, wait_until
+from qmsup.upstream.probe import Probe
+from qmsup.upstream.readiness import ReadinessCheck
+from tests.support.children import (
+    FIRST_PORT,
+    Reports,
+    fake_command,
+    fake_spec,
+    is_alive,
+    wait_until,
+)
 
 M = ModelId("m")
 Manager = pykka.ActorRef[ProcessManager]
@@ -305,6 +315,22 @@ def test_readiness_can_be_checked_otherwise(manage: Manage, reports: Reports, ch
     assert reports.wait_for(ProcessReady, 1).total_slots is None
 
 
+def test_a_child_behind_a_script_is_as_good_as_one_without(
+    manage: Manage, reports: Reports, places: Path
+) -> None:
+    line = shlex.join(fake_command("--grandchild")) + "; true"  # so that the shell stays
+    owner = manage(replace(fake_spec(), argv=("sh", "-c", line.replace("'${PORT}'", "${PORT}"))))
+
+    owner.tell(ensure(1))
+    ready = reports.wait_for(ProcessReady, 1)
+    (server,) = psutil.Process(ready.pid).children()
+    grandchild = grandchild_in(places)
+    owner.tell(stop(1))
+    reports.wait_for(ProcessStopped, 1)
+
+    assert not any(is_alive(pid) for pid in (ready.pid, server.pid, grandchild))
+
+
 def test_a_changed_command_counts_from_the_next_start(manage: Manage, reports: Reports) -> None:
     owner = manage(fake_spec("--slots", "1"))
     owner.tell(ensure(1))
@@ -362,6 +388,60 @@ def test_a_failure_of_the_owner_is_the_failure_of_its_child(places: Path, report
 
     assert "as if we had a bug" in reports.wait_for(ProcessFailed, 1).reason
     assert not is_alive(reports.wait_for(ProcessReady, 1).pid)
+
+
+@pytest.mark.parametrize("ends_in_time", [True, False])
+def test_a_child_that_kill_does_not_end_is_reported_and_buried_when_it_does(
+    manage: Manage,
+    reports: Reports,
+    places: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    ends_in_time: bool,
+) -> None:
+    # A process that hangs in the kernel cannot be had here, so our KILL is one that does not kill.
+    monkeypatch.setattr("qmsup.processes.stop.kill_all", lambda _child: True)
+    monkeypatch.setattr("qmsup.core.lifecycle.machine.KILL_PATIENCE", 0.05)
+    owner = manage(replace(fake_spec("--ignore-term"), stop_grace=Seconds(0.05)))
+    owner.tell(ensure(1))
+    pid = reports.wait_for(ProcessReady, 1).pid
+
+    owner.tell(stop(1))
+
+    assert "hangs in the kernel" in reports.wait_for(ProcessFailed, 1).reason
+    assert is_alive(pid)
+    assert len(list(places.glob("state/children/*.json"))) == 1
+    if ends_in_time:
+        os.kill(pid, signal.SIGKILL)
+        wait_until(lambda: not psutil.pid_exists(pid))
+        assert not list(places.glob("state/children/*.json"))
+    else:
+        owner.stop()
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+
+
+def test_a_probe_without_a_descriptor_is_a_probe_that_failed(
+    manage: Manage, reports: Reports, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def none_left(_check: ReadinessCheck) -> Probe:
+        raise OSError(24, "Too many open files")
+
+    monkeypatch.setattr(ReadinessCheck, "ask", none_left)
+    owner = manage(replace(fake_spec(), start_timeout=Seconds(0.3)))
+
+    owner.tell(ensure(1))
+
+    assert "no probe: Too many open files" in reports.wait_for(ProcessFailed, 1).reason
+
+
+def test_an_upstream_that_is_no_address_is_a_start_that_failed(
+    manage: Manage, reports: Reports
+) -> None:
+    owner = manage(replace(fake_spec(), upstream="nowhere"))
+
+    owner.tell(ensure(1))
+
+    assert "models.m.proxy" in reports.wait_for(ProcessFailed, 1).reason
 
 
 def test_many_starts_leave_no_descriptor_behind(manage: Manage, reports: Reports) -> None:
