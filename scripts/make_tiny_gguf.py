@@ -4,6 +4,7 @@
     make_tiny_gguf.py long.gguf --tag long --eos-p 0              never ends by itself
     make_tiny_gguf.py large.gguf --experts 256 --ff 512           200 MB to load, little to compute
     make_tiny_gguf.py slow.gguf --dim 512 --layers 12 --ff 2048   180 MB, about 100 tokens a second
+    make_tiny_gguf.py agent.gguf --tool-calls 0.1                 calls the tools that a request offers
 
 It answers with the words TAG0..TAG31 alone, so an answer tells which model gave it. Everything
 else in the vocabulary is a single byte or letter: a prompt costs one token a character, which
@@ -15,6 +16,10 @@ output matrix's beacon column is a bias per token, and that bias says what may b
 now and then the end of the turn, nothing else unless a grammar forces it. The other lanes are
 random and make the choice between words depend on what came before.
 
+With --tool-calls it also opens a call every so often, and closes the strings in its arguments: the
+grammar that llama-server makes from the tools does the rest. Its plain answers then hold a stray
+quote or tag here and there.
+
 The weights are F32: builds of llama-server differ in what quantised formats they can run on a
 given CPU, and every one of them runs this.
 """
@@ -22,7 +27,7 @@ given CPU, and every one of them runs this.
 import argparse
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
@@ -39,12 +44,31 @@ ACTIVE_EXPERTS = 2
 NEVER = -60.0  # a logit no sampler picks, yet one that a grammar can still choose from
 IF_FORCED = -52.0  # what closes a string, list or object: grammar-led answers then come to an end
 
+# Chance per token, of a model that calls tools; a string that a grammar asks for would never end else.
+STRING_ENDS = 0.15
+
 TURN_START, TURN_END = "<|im_start|>", "<|im_end|>"
 CHAT_TEMPLATE = (
     "{% for message in messages %}"
     f"{{{{ '{TURN_START}' + message['role'] + '\\n' + message['content'] + '{TURN_END}\\n' }}}}"
     "{% endfor %}"
     f"{{% if add_generation_prompt %}}{{{{ '{TURN_START}assistant\\n' }}}}{{% endif %}}"
+)
+CALL_START, CALL_END = "<tool_call>", "</tool_call>"
+# llama-server learns how a model writes a call by rendering one, so this shows calls, answers and offers.
+TOOL_TEMPLATE = (
+    f"{{% if tools %}}{TURN_START}system\n"
+    "{% for tool in tools %}{{ tool | tojson }}\n{% endfor %}"
+    f"{TURN_END}\n{{% endif %}}"
+    "{% for message in messages %}"
+    f"{TURN_START}{{{{ message.role }}}}\n"
+    "{% if message.content %}{{ message.content }}{% endif %}"
+    "{% for call in message.tool_calls or [] %}"
+    f'{CALL_START}{{"name": "{{{{ call.function.name }}}}", '
+    f'"arguments": {{{{ call.function.arguments | tojson }}}}}}{CALL_END}'
+    "{% endfor %}"
+    f"{TURN_END}\n{{% endfor %}}"
+    f"{{% if add_generation_prompt %}}{TURN_START}assistant\n{{% endif %}}"
 )
 
 
@@ -74,11 +98,9 @@ class Token:
     bias: float | None = NEVER
 
 
-def vocabulary(tag: str, eos_p: float) -> list[Token]:
-    """The tokens, in the order of their ids. `eos_p` is the chance per step that the turn ends."""
-    # Of n words with normal logits the sum of exp() is n * exp(spread^2 / 2): what the end competes with.
-    rivals = math.log(WORDS) + WORD_SPREAD**2 / 2
-    end = math.log(eos_p / (1 - eos_p)) + rivals if eos_p else NEVER
+def vocabulary(tag: str, eos_p: float, call_p: float) -> list[Token]:
+    """The tokens, in the order of their ids; the chance per step that the turn ends, and that a call starts."""
+    end = _bias(eos_p)
     special = [
         Token("<unk>", TokenType.UNKNOWN, 0),
         Token("<s>", TokenType.CONTROL, 0),
@@ -92,7 +114,23 @@ def vocabulary(tag: str, eos_p: float) -> list[Token]:
         Token(letter, TokenType.NORMAL, -100, IF_FORCED if letter in '"]}' else NEVER)
         for letter in ["▁", *map(chr, range(33, 127))]
     ]
-    return special + raw + words + letters
+    if not call_p:
+        return special + raw + words + letters
+    calls = [
+        Token(CALL_START, TokenType.USER_DEFINED, 0, _bias(call_p)),
+        Token(CALL_END, TokenType.USER_DEFINED, 0, IF_FORCED),
+    ]
+    letters = [
+        replace(token, bias=_bias(STRING_ENDS)) if token.text == '"' else token for token in letters
+    ]
+    return special + raw + words + letters + calls
+
+
+def _bias(chance: float) -> float:
+    """The logit of a token that is to have this chance beside the words."""
+    # Of n words with normal logits the sum of exp() is n * exp(spread^2 / 2): what it competes with.
+    rivals = math.log(WORDS) + WORD_SPREAD**2 / 2
+    return math.log(chance / (1 - chance)) + rivals if chance else NEVER
 
 
 def tensors(shape: Shape, tokens: list[Token], seed: int) -> Iterator[tuple[str, Weights]]:
@@ -146,9 +184,11 @@ def _output(tokens: list[Token], random: Weights, beacon: float) -> Weights:
     return weights
 
 
-def write(path: Path, *, tag: str, eos_p: float, shape: Shape, context: int, seed: int) -> None:
+def write(  # noqa: PLR0913 - one each for what the command line says
+    path: Path, *, tag: str, eos_p: float, call_p: float, shape: Shape, context: int, seed: int
+) -> None:
     """Write the model; `path` appears whole or not at all."""
-    tokens = vocabulary(tag, eos_p)
+    tokens = vocabulary(tag, eos_p, call_p)
     unfinished = path.with_name(f"{path.name}.part")
     out = GGUFWriter(unfinished, "llama")
     out.add_name(f"tiny-{tag}")
@@ -165,6 +205,7 @@ def write(path: Path, *, tag: str, eos_p: float, shape: Shape, context: int, see
         out.add_expert_count(shape.experts)
         out.add_expert_used_count(min(ACTIVE_EXPERTS, shape.experts))
     _add_tokenizer(out, tokens)
+    out.add_chat_template(TOOL_TEMPLATE if call_p else CHAT_TEMPLATE)
     for name, weights in tensors(shape, tokens, seed):
         out.add_tensor(name, weights)
     out.write_header_to_file()
@@ -186,7 +227,6 @@ def _add_tokenizer(out: GGUFWriter, tokens: list[Token]) -> None:
     out.add_eot_token_id(ids[TURN_END])
     out.add_add_bos_token(value=True)
     out.add_add_space_prefix(value=False)
-    out.add_chat_template(CHAT_TEMPLATE)
 
 
 def main() -> None:
@@ -199,6 +239,9 @@ def main() -> None:
     asked.add_argument(
         "--eos-p", type=float, default=0.03, help="chance to end, per token; 0: never"
     )
+    asked.add_argument(
+        "--tool-calls", type=float, default=0, help="chance, per token, to call a tool; 0: never"
+    )
     asked.add_argument("--dim", type=int, default=64)
     asked.add_argument("--layers", type=int, default=2)
     asked.add_argument("--ff", type=int, default=128)
@@ -209,6 +252,8 @@ def main() -> None:
     told = asked.parse_args()
     if not 0 <= told.eos_p < 1:
         asked.error("--eos-p must be at least 0 and below 1")
+    if not 0 <= told.tool_calls < 1:
+        asked.error("--tool-calls must be at least 0 and below 1")
     if told.dim % (2 * told.heads):
         asked.error("--dim must be a multiple of twice --heads")
     if not 0 <= told.experts <= 512:
@@ -220,6 +265,7 @@ def main() -> None:
         told.out,
         tag=told.tag,
         eos_p=told.eos_p,
+        call_p=told.tool_calls,
         shape=shape,
         context=told.context,
         seed=told.seed,
