@@ -189,6 +189,9 @@ class Lifecycle:
         return [ReportReady(incarnation=incarnation)] if self.phase is Phase.READY else []
 
     def _wait_to_start(self, incarnation: Incarnation) -> list[Effect]:
+        if self._will_retry and incarnation == self._incarnation:
+            return []  # it is about to be tried again
+        self._will_retry = False
         replaced, self._next = self._next, incarnation
         if replaced is None or replaced == incarnation:
             return []

@@ -335,6 +335,25 @@ def test_a_lost_port_is_not_replaced_when_the_time_is_over_or_nobody_wants_it() 
     assert isinstance(feed(unwanted, [Gone()])[-1], ReportFailed)
 
 
+def test_a_newer_incarnation_takes_the_place_of_a_further_try() -> None:
+    machine = starting()
+    feed(machine, [FOREIGN, Wanted(incarnation=TWO)])
+
+    effects = feed(machine, [Exited(how="exited"), Gone()])
+
+    assert failed(effects).incarnation == ONE
+    assert effects[-1] == Spawn(incarnation=TWO)
+
+
+def test_a_further_try_serves_who_wants_the_same_incarnation_again() -> None:
+    machine = starting()
+
+    assert feed(machine, [PORT_TAKEN, Wanted(incarnation=ONE)]) == [EndProbe(), Kill()]
+    assert feed(machine, [Gone(), Spawned(), READY])[-1] == ReportReady(incarnation=ONE)
+    feed(machine, [Unwanted(incarnation=ONE)])
+    assert feed(machine, [Gone()]) == [STOPPED_ONE]
+
+
 def test_a_child_killed_for_a_stranger_on_its_port_can_be_given_up_too() -> None:
     machine = starting()
     feed(machine, [FOREIGN])
