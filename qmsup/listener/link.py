@@ -205,7 +205,11 @@ class Link:
     def done(self, request: RequestId, outcome: str, *, served: bool) -> None:
         """The work under a lease ended."""
         if self._leases.pop(request, None) is not None:
-            self._send(codec.encode(Done(request=request, outcome=outcome, served=served)))
+            # May ride with what comes next, unless somebody here waits, perhaps for just this place.
+            self._outbox.append(
+                codec.encode(Done(request=request, outcome=outcome, served=served))
+            )
+            self._urgent = self._urgent or bool(self._open)
 
     def close(self) -> None:
         """Send what is left, and close; threads that ask find no scheduler."""

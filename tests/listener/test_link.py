@@ -113,8 +113,6 @@ def test_who_waits_is_served_by_the_next_scheduler(places: Path) -> None:
             asked = first.hears(Ask)
             first.say(Moved(places=((asked.request, 1),)))
         with _scheduler(epoch=2) as second:
-            second.on_ask = lambda ask: [grant(ask, child.where)]
-            second.say(Unwelcome(reason="not known here", greet=True))
             second.hears(Beat)
             second.say(Unwelcome(reason="not known here", greet=True))
             assert [w.request for w in second.hears(Hello).waiting] == [asked.request]
