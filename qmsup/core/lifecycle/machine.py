@@ -50,9 +50,9 @@ from qmsup.units import Seconds
 PROBE_TIMEOUT = Seconds(1.0)
 """A stopped (SIGSTOP) child accepts connections and never answers."""
 _FIRST_PROBE = Seconds(0.01)
-_SLOWEST_PROBE = Seconds(0.25)
+_SLOWEST_PROBE = Seconds(0.05)
 _PROBE_SHARE = 0.05
-"""Of the time so far: a tiny model is seen within 10 ms, one that loads for a minute is asked four times a second."""
+"""Of the time so far: a tiny model is seen within 10 ms, any other within 50. A probe costs both sides some 0.2 ms."""
 KILL_PATIENCE = Seconds(30.0)
 """A process killed in the middle of a driver call can take long to die; a GPU reset takes about this."""
 _LOOK_AGAIN = Seconds(0.02)
