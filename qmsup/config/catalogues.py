@@ -8,7 +8,7 @@ from qmsup.config.addresses import PORT, clash, parse_bind
 from qmsup.config.problems import Path, Problems, did_you_mean, key_text
 from qmsup.config.shape import ListenerSection, SchedulerSection, Shape
 from qmsup.ids import ListenerName, ModelId
-from qmsup.spec import GroupSpec, ListenerSpec, ModelSpec, SchedulerSpec
+from qmsup.spec import GroupSpec, ListenerSpec, ModelSpec, Pool, SchedulerSpec
 from qmsup.units import seconds_from_ms
 
 _DEFAULT_GROUP = "(default)"
@@ -24,16 +24,21 @@ class Names:
         self._problems = problems
 
     def check(self, name: str, path: Path) -> None:
-        """Note a name that is no model's. With no model at all there is nothing to compare with."""
-        if name in self._ids or not self._ids:
-            return
+        """Note a name that is no model's."""
+        if not self.is_model(name):
+            self._problems.follow(path, self.unknown(name))
+
+    def is_model(self, name: str) -> bool:
+        """Whether a model is called so. With no model at all there is nothing to compare with."""
+        return name in self._ids or not self._ids
+
+    def unknown(self, name: str, *, short: Iterable[str] = ()) -> str:
+        """What to tell about a name that is no model's, nor one of the short names that would do here."""
         if name in self._aliases:
             model = key_text(self._aliases[name])
-            text = f"{key_text(name)} is an alias; write the model's name, {model}"
-        else:
-            hint = did_you_mean(name, self._ids) or "; add it under models, or remove it here"
-            text = f"there is no model {key_text(name)}{hint}"
-        self._problems.follow(path, text)
+            return f"{key_text(name)} is an alias; write the model's name, {model}"
+        hint = did_you_mean(name, [*short, *self._ids])
+        return f"there is no model {key_text(name)}{hint or '; add it under models, or remove it here'}"
 
 
 def resolve_groups(shape: Shape, names: Names, problems: Problems) -> tuple[GroupSpec, ...]:
@@ -60,6 +65,7 @@ def resolve_groups(shape: Shape, names: Names, problems: Problems) -> tuple[Grou
             swap=section.swap,
             exclusive=section.exclusive,
             persistent=section.persistent,
+            pool=Pool(section.pool),
         )
         for group, section in shape.groups.items()
     )

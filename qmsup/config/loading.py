@@ -7,6 +7,7 @@ from pathlib import Path as FilePath
 
 from qmsup.config import catalogues, macros
 from qmsup.config.document import MAX_BYTES, Document, Value, read
+from qmsup.config.matrix import resolve_matrix
 from qmsup.config.models import resolve_models
 from qmsup.config.problems import Path, TooManyProblemsError
 from qmsup.config.shape import Shape
@@ -77,15 +78,18 @@ def _resolve(document: Document, env: Mapping[str, str]) -> Spec | None:
     written = _at(document.root, ("models",))
     names = catalogues.Names(written if isinstance(written, dict) else {}, shape, problems)
     groups = catalogues.resolve_groups(shape, names, problems)
+    matrix = resolve_matrix(shape, names, problems)
     scheduler = catalogues.resolve_scheduler(shape.scheduler, names)
     listeners = catalogues.resolve_listeners(shape, problems)
     catalogues.check_loops(models, listeners, problems)
     return Spec(
         models=models,
         groups=groups,
+        matrix=matrix,
         listeners=listeners,
         scheduler=scheduler,
         vram_budget=mib_from_gb(shape.vram_budget_gb) if shape.vram_budget_gb else None,
+        ram_budget=mib_from_gb(shape.ram_budget_gb) if shape.ram_budget_gb else None,
         start_port=shape.start_port,
         on_exit=OnExit(shape.on_exit),
         send_loading_state=shape.send_loading_state,

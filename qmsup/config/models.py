@@ -90,6 +90,7 @@ class _Model:
             slots_from_child=said is None,
             queue_max=section.queue_max,
             est_vram=mib_from_gb(section.est_vram_gb),
+            est_ram=mib_from_gb(section.est_ram_gb),
             use_model_name=section.use_model_name or None,
         )
 

@@ -121,6 +121,11 @@ class ModelSection(Section):
         default=None, ge=0, le=1_000_000, description="requests that may wait"
     )
     est_vram_gb: Gigabytes = Field(default=0.0, alias="estVramGB")
+    est_ram_gb: Gigabytes = Field(
+        default=0.0,
+        alias="estRamGB",
+        description="all of it in the RAM pool, else what it offloads",
+    )
     health_check_timeout: SomeSeconds | None = None
     unload_timeout: Seconds | None = None
     use_model_name: Text = Field(
@@ -136,6 +141,26 @@ class GroupSection(Section):
     swap: Flag = Field(default=True, description="one member at a time")
     exclusive: Flag = Field(default=True, description="loading a member stops other groups")
     persistent: Flag = Field(default=False, description="other groups never stop its members")
+    pool: Literal["vram", "ram"] = Field(
+        default="vram", description="ram: models on the CPU, which make room for each other alone"
+    )
+
+
+class MatrixSection(Section):
+    """Which models may run together, set by set; instead of groups."""
+
+    vars: Annotated[dict[str, Text], _nothing_is_empty(dict)] = Field(
+        default_factory=dict, description="short name → model"
+    )
+    evict_costs: Annotated[
+        dict[str, Annotated[int, Field(gt=0, le=1_000_000_000)]], _nothing_is_empty(dict)
+    ] = Field(
+        default_factory=dict, alias="evict_costs", description="name → cost of a stop, default 1"
+    )
+    sets: Annotated[dict[str, Text], _nothing_is_empty(dict)] = Field(
+        default_factory=dict,
+        description="name → names joined by & (together) and | (one of them), ( ), +other set",
+    )
 
 
 class Shape(Section):
@@ -147,6 +172,9 @@ class Shape(Section):
     groups: Annotated[dict[str, GroupSection], _nothing_is_empty(dict)] = Field(
         default_factory=dict
     )
+    matrix: Annotated[MatrixSection | None, _nothing_is_empty(dict)] = Field(
+        default=None, description="instead of groups"
+    )
     listeners: Annotated[dict[str, ListenerSection], _nothing_is_empty(dict)] = Field(
         default_factory=dict, description="default: main, 127.0.0.1:8080, every model"
     )
@@ -156,6 +184,7 @@ class Shape(Section):
     vram_budget_gb: Gigabytes = Field(
         default=0.0, alias="vramBudgetGB", description="0 = no budget"
     )
+    ram_budget_gb: Gigabytes = Field(default=0.0, alias="ramBudgetGB", description="0 = no budget")
     start_port: int = Field(default=5800, ge=1, le=65_535, description="the first ${PORT} tried")
     on_exit: Literal["keep", "stop"] = Field(
         default="stop", description="children, when the scheduler ends"
@@ -176,6 +205,7 @@ SECTIONS: Mapping[str, type[Section]] = {
     "": Shape,
     "models.NAME": ModelSection,
     "groups.NAME": GroupSection,
+    "matrix": MatrixSection,
     "listeners.NAME": ListenerSection,
     "scheduler": SchedulerSection,
 }
@@ -192,8 +222,8 @@ def place_of(path: tuple[str | int, ...]) -> str:
     match path:
         case ():
             return ""
-        case ("scheduler",):
-            return "scheduler"
+        case ("scheduler" | "matrix" as section,):
+            return section
         case ("models" | "groups" | "listeners" as section, str()):
             return f"{section}.NAME"
         case _:

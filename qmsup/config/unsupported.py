@@ -7,17 +7,16 @@ from qmsup.config.problems import Path
 
 NOT_YET: dict[str, frozenset[str]] = {
     "": frozenset({
-        "ramBudgetGB", "oomGuardReserveGB", "oomGuardGraceMs", "oomGuardEvict",
-        "globalTTL", "hooks", "matrix", "peers", "hosts", "routes", "control", "routing",
+        "oomGuardReserveGB", "oomGuardGraceMs", "oomGuardEvict",
+        "globalTTL", "hooks", "peers", "hosts", "routes", "control", "routing",
         "includeAliasesInList", "profiles", "selectors", "performance", "store", "ui",
         "logToStdout", "logTimeFormat", "metricsMaxInMemory", "captureBuffer",
     }),
     "listeners.*": frozenset({"routes"}),
     "scheduler": frozenset({"holdMs", "holdOn", "patienceMs", "settleMs"}),
     "models.*": frozenset({
-        "ttl", "estRamGB", "filters", "cmdStop", "capabilities", "metadata", "timeouts", "sendLoadingState",
+        "ttl", "filters", "cmdStop", "capabilities", "metadata", "timeouts", "sendLoadingState",
     }),
-    "groups.*": frozenset({"pool"}),
 }  # fmt: skip
 """Where (`*` stands for a name) → keys. `""` is the top level."""
 

@@ -9,7 +9,7 @@ from qmsup.config import load, parse
 from qmsup.config.unsupported import NOT_YET
 from qmsup.errors import ConfigError
 from qmsup.ids import ListenerName, ModelId
-from qmsup.spec import GroupSpec, Kind, ListenerSpec, ModelSpec, OnExit, SchedulerSpec, Spec
+from qmsup.spec import GroupSpec, Kind, ListenerSpec, ModelSpec, OnExit, Pool, SchedulerSpec, Spec
 from qmsup.units import MiB, Seconds
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "deploy" / "examples").glob("*.yaml"))
@@ -37,6 +37,7 @@ listeners:
   agents: {bind: "127.0.0.1:8081", groups: [coding], apiKeys: [k2, k2]}
   open: {bind: "127.0.0.1:8082", apiKeys: []}
 vramBudgetGB: 23.5
+ramBudgetGB: 64
 apiKeys: ["k1"]
 scheduler: {lineMax: 10, offerTimeoutMs: 100, listenerGraceMs: 0, priority: {chat: 5, paint: -1}}
 onExit: keep
@@ -63,6 +64,7 @@ models:
     checkEndpoint: none
     queueMax: 0
     estVramGB: 5.2
+    estRamGB: 0.5
     unloadTimeout: 3.5
     healthCheckTimeout: 1
     useModelName: other
@@ -74,7 +76,7 @@ models:
     checkEndpoint: tcp
 groups:
   coding: {members: [chat], swap: false, exclusive: false, persistent: true}
-  rest: {members: [paint]}
+  rest: {members: [paint], pool: ram}
 """
 
 
@@ -95,6 +97,7 @@ def test_every_key_reaches_the_spec() -> None:
                 slots=3,
                 queue_max=0,
                 est_vram=MiB(5325),
+                est_ram=MiB(512),
                 use_model_name="other",
             ),
             ModelId("paint"): ModelSpec(
@@ -125,7 +128,7 @@ def test_every_key_reaches_the_spec() -> None:
                 exclusive=False,
                 persistent=True,
             ),
-            GroupSpec(id="rest", members=(ModelId("paint"),)),
+            GroupSpec(id="rest", members=(ModelId("paint"),), pool=Pool.RAM),
         ),
         listeners={
             ListenerName("main"): ListenerSpec(
@@ -143,6 +146,7 @@ def test_every_key_reaches_the_spec() -> None:
             priority={ModelId("chat"): 5, ModelId("paint"): -1},
         ),
         vram_budget=MiB(24064),
+        ram_budget=MiB(65536),
         start_port=6000,
         on_exit=OnExit.KEEP,
         send_loading_state=True,
@@ -175,7 +179,9 @@ def test_the_limit_counts_more_than_the_command() -> None:
 
 
 def test_a_budget_of_nothing_is_no_budget() -> None:
-    assert parse("vramBudgetGB: 0\nmodels: {m: {cmd: llama-server}}").vram_budget is None
+    spec = parse("vramBudgetGB: 0\nramBudgetGB: 0\nmodels: {m: {cmd: llama-server}}")
+
+    assert (spec.vram_budget, spec.ram_budget) == (None, None)
 
 
 def test_sections_with_nothing_below_them_are_empty() -> None:
@@ -221,7 +227,12 @@ BAD: dict[str, tuple[str, ...]] = {
     OK_MODELS + "groups: {g: {startPort: 1}}": (
         "f:2: groups.g.startPort: unknown key here; it belongs at the top level",),
     OK_MODELS + "groups: {g: {zzz: 1}}": (
-        "f:2: groups.g.zzz: unknown key; known are members, swap, exclusive, persistent, and any x-…",),
+        "f:2: groups.g.zzz: unknown key; known are members, swap, exclusive, persistent, pool, and any x-…",),
+    OK_MODELS + "groups: {g: {pool: gpu}}": (
+        'f:2: groups.g.pool: must be one of vram or ram, not "gpu"',),
+    OK_MODELS + "ramBudgetGB: 64GB": (
+        ('f:2: ramBudgetGB: must be a number, in GB, not "64GB"; write the number alone, without '
+        "quotes or unit"),),
     OK_MODELS + "startPort: 1\nstartPort: 2": ("f:3: startPort: given twice, first on line 2; keep one",),
     # values
     "models: {m: {cmd: llama-server, estVramGB: 24GB}}": (
