@@ -29,3 +29,6 @@ def make_folders() -> None:
     if len(str(socket).encode()) > _SOCKET_PATH_MAX:
         message = f"{socket} is too long for a socket: set QMSUP_RUNTIME_DIR to a shorter folder"
         raise ConfigError((message,))
+    if socket.exists() and not socket.is_socket():
+        message = f"{socket} is in the way of the scheduler's socket and is none: remove it"
+        raise ConfigError((message,))

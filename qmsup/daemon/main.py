@@ -1,10 +1,10 @@
 """The scheduler process: lock, epoch, leftovers, actors, signals, end."""
 
 import signal
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
+from queue import SimpleQueue
 
 from qmsup import log, places
 from qmsup.actors.life import Life
@@ -17,6 +17,7 @@ from qmsup.daemon.lock import SchedulerLock
 from qmsup.log import Log
 from qmsup.processes.leftovers import stop_leftovers
 from qmsup.spec import Spec
+from qmsup.transport import context
 
 _log = Log("scheduler")
 
@@ -28,11 +29,12 @@ def run_scheduler(spec: Spec, config: Path) -> Exit:
         ConfigError: a folder cannot be used, or another scheduler uses it.
     """
     log.set_up(level=spec.log_level, style=spec.log_format)
+    ending = Ending()
+    ending.listen_to_signals()
     make_folders()
     lock = SchedulerLock(places.lock_file())
     epoch = next_epoch(places.state_dir())
     stop_leftovers()
-    ending = Ending()
     life = Life(epoch=epoch, endpoint=places.scheduler_endpoint(), config=config, since=time.time())
     actor = SchedulerActor.start(
         spec=spec,
@@ -41,43 +43,40 @@ def run_scheduler(spec: Spec, config: Path) -> Exit:
         on_end=lambda: ending.end(Exit.OK),
         on_break=lambda: ending.end(Exit.BROKEN),
     )
-    _listen_to_signals(lambda again: shutdown_of(actor, at_once=again))
-    code = ending.wait()
+    code = ending.wait(lambda again: shutdown_of(actor, at_once=again))
     end_actors()
+    context.destroy()  # the last words reach those who wait for them
+    places.scheduler_socket().unlink(missing_ok=True)  # ZeroMQ leaves it
     lock.release()
     _log.info("scheduler.ended", code=int(code))
     return code
 
 
 class Ending:
-    """How the process ends: the first word counts."""
+    """How the process comes to its end: by signals, and by the first word of an actor."""
 
     def __init__(self) -> None:
-        self._said = threading.Event()
-        self._code = Exit.OK
+        # A signal comes in the midst of anything, another signal's handling too: this queue bears that.
+        self._said: SimpleQueue[Exit | signal.Signals] = SimpleQueue()
+
+    def listen_to_signals(self) -> None:
+        """From now on INT and TERM are words like others. For the main thread."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda caught, _: self._said.put(signal.Signals(caught)))
 
     def end(self, code: Exit) -> None:
         """Say that the process is to end, from any thread."""
-        if not self._said.is_set():
-            self._code = code
-            self._said.set()
+        self._said.put(code)
 
-    def wait(self) -> Exit:
-        """The code, once it has been said."""
-        self._said.wait()
-        return self._code
+    def wait(self, told_to: Callable[[bool], None]) -> Exit:
+        """The code, once it has been said.
 
-
-def _listen_to_signals(end: Callable[[bool], None]) -> None:
-    was_told = False
-
-    def tell(number: int, _frame: object) -> None:
-        nonlocal was_told
-        _log.info(
-            "scheduler.told_to_end", signal=signal.Signals(number).name, again=was_told or None
-        )
-        end(was_told)
-        was_told = True
-
-    signal.signal(signal.SIGTERM, tell)
-    signal.signal(signal.SIGINT, tell)
+        Args:
+            told_to: called for each signal until then; True = not the first one.
+        """
+        is_told = False
+        while not isinstance(said := self._said.get(), Exit):
+            _log.info("scheduler.told_to_end", signal=said.name, again=is_told or None)
+            told_to(is_told)
+            is_told = True
+        return said

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from qmsup.log import Log
@@ -22,9 +23,11 @@ _log = Log("serve")
 _libc = ctypes.CDLL(None, use_errno=True)
 
 
-def _end_with_parent() -> None:
+def _end_with_parent(parent: int) -> None:
     # Runs between fork and exec. `serve` has one thread, so the signal comes when the process dies, not a thread.
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+    if os.getppid() != parent:
+        os._exit(1)  # it died before it was watched
     signal.pthread_sigmask(
         signal.SIG_SETMASK, ()
     )  # `serve` blocks the signals it waits for; a child must not
@@ -56,7 +59,7 @@ class Member:
             self._argv,
             stdin=subprocess.DEVNULL,
             process_group=0,
-            preexec_fn=_end_with_parent,  # noqa: PLW1509 - `serve` has one thread
+            preexec_fn=partial(_end_with_parent, os.getpid()),  # noqa: PLW1509 - `serve` has one thread
         )
         self._started = now
         self.start_at = None
