@@ -112,8 +112,14 @@ def group(
 class Desk:
     """A scheduler, a clock that moves when told, and what was said last."""
 
-    def __init__(self, spec: Spec, *, evicts: Mapping[str, str] | None = None) -> None:
-        self.scheduler = Scheduler(spec)
+    def __init__(
+        self,
+        spec: Spec,
+        *,
+        evicts: Mapping[str, str] | None = None,
+        first_incarnation: int = 1,
+    ) -> None:
+        self.scheduler = Scheduler(spec, Incarnation(first_incarnation))
         if evicts is not None:
             self.scheduler.state.policy = TablePolicy(table=evicts)
         self.now = 0.0

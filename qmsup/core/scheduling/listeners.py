@@ -43,18 +43,18 @@ def lost(state: State, worker: WorkerId) -> None:
     state.lost.keep(worker, None)
     listener = state.listeners.get(worker)
     if listener is not None:
+        state.record("listener.lost", because=worker)
         state.deadlines.cancel(listener.silence)
         _give_up(state, listener)
         del state.listeners[worker]
-        state.record("listener.lost", because=worker)
 
 
 def silent_for_too_long(state: State, listener: Listener) -> None:
     """The grace is over. If the worker lives, it greets again and its leases are looked at anew."""
+    state.record("listener.given_up", because=listener.worker)
     for lease in listener.leases.values():
         state.lapsed.keep(lease.id, lease)
     _give_up(state, listener)
-    state.record("listener.given_up", because=listener.worker)
 
 
 def _give_up(state: State, listener: Listener) -> None:

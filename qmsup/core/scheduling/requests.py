@@ -4,7 +4,7 @@ import heapq
 from typing import assert_never
 
 from qmsup.core.scheduling import leases, swaps, waiting
-from qmsup.core.scheduling.admission import Joins, Refuses, Serves, Starts, Verdict, Waits, judge
+from qmsup.core.scheduling.admission import Joins, Refuses, Serves, Starts, Waits, judge
 from qmsup.core.scheduling.effects import Refuse
 from qmsup.core.scheduling.events import LeaseReleased, LoadAsked, RequestArrived
 from qmsup.core.scheduling.line import Case, Group, Rank, Waiter, Wants
@@ -103,8 +103,7 @@ def settle(state: State) -> None:
         drain(state)
     # Rare, so that looking at every group after every event is cheap enough.
     if state.line.size and any(swap.is_abandoned for swap in state.swaps.values()):
-        for group in state.line.groups.values():
-            _abort_in_the_way(state, judge(state, group.case))
+        _abort_what_nobody_wants(state)
 
 
 def drain(state: State) -> None:
@@ -213,9 +212,11 @@ def _turn(group: Group) -> tuple[int, Rank, Group]:
     return (-group.priority, group.waiters[0].rank, group)
 
 
-def _abort_in_the_way(state: State, verdict: Verdict) -> None:
-    """Of the swaps in somebody's way, give up those that nobody waits for."""
-    if isinstance(verdict, Waits):
+def _abort_what_nobody_wants(state: State) -> None:
+    """Of the swaps in somebody's way, give up those without a joiner."""
+    for group in state.line.groups.values():
+        verdict = judge(state, group.case)
+        assert isinstance(verdict, Waits), "the line has been drained"
         for target in verdict.collides:
             if state.swaps[target].is_abandoned:
                 swaps.abort(state, state.swaps[target])

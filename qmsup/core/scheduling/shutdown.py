@@ -4,7 +4,7 @@ from qmsup.core.scheduling import leases, residency, swaps, waiting
 from qmsup.core.scheduling.effects import EndProcess
 from qmsup.core.scheduling.line import Waiter
 from qmsup.core.scheduling.requests import SHUTTING_DOWN
-from qmsup.core.scheduling.state import Ending, State, Unload
+from qmsup.core.scheduling.state import Ending, State
 from qmsup.spec import OnExit
 from qmsup.units import Seconds
 
@@ -48,9 +48,8 @@ def go_on(state: State) -> None:
     if state.leases and not ending.is_over:
         return
     ending.is_told = True
-    for ask in list(state.asks.values()):
-        if isinstance(ask, Unload):
-            state.answer(ask.ask, refusal=SHUTTING_DOWN)
+    for ask in state.asks:  # unloads: loads were turned away at once
+        state.answer(ask, refusal=SHUTTING_DOWN)
     state.asks.clear()
     state.emit(EndProcess(cause=state.event))
 

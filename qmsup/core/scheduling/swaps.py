@@ -7,7 +7,7 @@ from qmsup.core.scheduling import residency, waiting
 from qmsup.core.scheduling.admission import Serves, Waits, judge
 from qmsup.core.scheduling.line import Rank, Waiter
 from qmsup.core.scheduling.state import Model, State, Swap, SwapPhase
-from qmsup.errors import Code, InvariantBrokenError, Refusal
+from qmsup.errors import Code, Refusal
 from qmsup.ids import ModelId, RequestId
 from qmsup.units import Seconds
 
@@ -74,14 +74,13 @@ def loaded(state: State, swap: Swap) -> None:
     for waiter in joiners:
         waiter.joined = None
         # Before anybody else is judged: whoever paid for the load is served by it, up to the limit.
-        match judge(state, waiter.case):
-            case Serves():
-                waiting.serve(state, waiter)
-            case Waits(because=because):
-                waiting.stand_in_line(state, waiter, because)
-                state.line.has_moved = True
-            case verdict:
-                raise InvariantBrokenError(f"the load of {swap.target!r} ended in {verdict}")
+        verdict = judge(state, waiter.case)
+        if isinstance(verdict, Serves):
+            waiting.serve(state, waiter)
+        else:
+            assert isinstance(verdict, Waits), "a model that is ready is served or waited for"
+            waiting.stand_in_line(state, waiter, verdict.because)
+            state.line.has_moved = True
 
 
 def failed(state: State, swap: Swap, reason: str, last_lines: str) -> None:

@@ -95,6 +95,20 @@ STORIES = {
         """,
         evicts=A_FOR_B,
     ),
+    "asked for again, a lapsed offer may still be taken up": Story(
+        """
+        r1 asks a   -> load a1, loading r1
+        a1 ready    -> grant r1
+        at 5        ->
+        r2 asks a   -> grant r2
+        r1 asks a   -> r1 at 1
+        r1 accepts  ->
+        r2 ends     ->
+        r3 asks a   -> r3 at 1
+        r1 ends     -> grant r3
+        """,
+        slots=1,
+    ),
     "a late refusal or end of a lapsed offer changes nothing": Story("""
         r1 asks a   -> load a1, loading r1
         r2 asks a   -> loading r2

@@ -178,6 +178,16 @@ stop a1, refuse b1 shutting_down, refuse b2 shutting_down, stop b2
         a2 fails   ->
         r4 asks a  -> load a3, loading r4
         """),
+    "what is heard of a child that is gone is not believed": Story("""
+        load x a    -> load a1
+        a1 ready    -> answer x done
+        unload y a  -> stop a1
+        a1 gone     -> answer y done
+        a1 starting ->
+        a1 ready    ->
+        a1 fails    ->
+        r1 asks a   -> load a2, loading r1
+        """),
     "a start that stops unasked has failed": Story("""
         r1 asks a  -> load a1, loading r1
         a1 gone    -> refuse r1 model_load_failed

@@ -111,6 +111,31 @@ STORIES = {
         """,
         evicts=A_FOR_B,
     ),
+    "only what nobody wants is given up": Story(
+        """
+        r1 asks a  -> load a1, loading r1
+        r2 asks b  -> load b2, loading r2
+        r3 asks c  -> r3 at 1
+        r2 leaves  -> abort b2
+        b2 gone    ->
+        a1 ready   -> grant r1
+        """,
+        evicts={"c": "a b"},
+    ),
+    "a swap waits for the last of its victims": Story(
+        """
+        r1 asks a  -> load a1, loading r1
+        r2 asks b  -> load b2, loading r2
+        a1 ready   -> grant r1
+        b2 ready   -> grant r2
+        r1 ends    ->
+        r2 ends    ->
+        r3 asks c  -> stop a1, stop b2, loading r3
+        b2 gone    ->
+        a1 fails   -> load c3
+        """,
+        evicts={"c": "a b"},
+    ),
     "a load in the way is given up when its last client leaves": Story(
         """
         r1 asks a  -> load a1, loading r1

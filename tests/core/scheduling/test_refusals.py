@@ -1,0 +1,143 @@
+"""Refusals say what is wrong and when to try again; the line has bounds."""
+
+from dataclasses import replace
+
+from qmsup.core.scheduling.effects import Refuse
+from qmsup.core.scheduling.state import Recent
+from qmsup.errors import Refusal
+from qmsup.ids import ModelId
+from qmsup.spec import SchedulerSpec, Spec
+from tests.support.scheduling import Desk, spec_of
+
+
+def refusal(desk: Desk) -> Refusal:
+    return next(effect.refusal for effect in desk.effects if isinstance(effect, Refuse))
+
+
+def bounded(spec: Spec, **queue_max: int) -> Spec:
+    return replace(
+        spec,
+        models={
+            name: replace(model, queue_max=queue_max.get(name))
+            for name, model in spec.models.items()
+        },
+    )
+
+
+def test_an_unknown_model_gets_near_names() -> None:
+    desk = Desk(spec_of("qwen-small qwen-large gemma"))
+
+    desk.say("r1 asks qwen-smal")
+    assert refusal(desk).message == (
+        "there is no model 'qwen-smal'; did you mean 'qwen-small', 'qwen-large'?"
+    )
+    desk.say("r2 asks zzz")
+    assert refusal(desk).message == "there is no model 'zzz'"
+
+
+def test_a_failed_load_tells_the_child_s_last_lines() -> None:
+    desk = Desk(spec_of("a"))
+    desk.say("r1 asks a")
+
+    desk.say("a1 fails out of memory")
+
+    assert refusal(desk).message == ("model 'a' could not be loaded: exited with 1\nout of memory")
+    assert refusal(desk).retry_after == 1.0
+
+
+def test_a_model_in_its_back_off_tells_the_last_error_and_when_to_retry() -> None:
+    desk = Desk(spec_of("a"))
+    desk.say("r1 asks a")
+    desk.say("a1 fails")
+    assert desk.wake == 1.0
+    desk.now = 0.25
+
+    desk.say("r2 asks a")
+
+    assert refusal(desk).retry_after == 0.75
+    assert "exited with 1" in refusal(desk).message
+
+
+def test_a_deadline_tells_how_long_it_was() -> None:
+    desk = Desk(spec_of("a"))
+    desk.say("r1 asks a timeout=1.5")
+    assert desk.wake == 1.5
+
+    desk.play("at 1.5 -> refuse r1 wait_timeout")
+
+    assert refusal(desk).message == "no turn on model 'a' within 1.5 s"
+
+
+def test_the_whole_line_is_bounded() -> None:
+    desk = Desk(spec_of("a b c", scheduler=SchedulerSpec(line_max=2)))
+    desk.play("""
+        r1 asks a -> load a1, loading r1
+        r2 asks b -> r2 at 1
+        r3 asks c -> r3 at 2
+        r4 asks b -> refuse r4 line_full
+        r5 asks a -> loading r5
+        load x b  -> answer x line_full
+        """)
+
+
+def test_the_line_of_one_model_is_bounded() -> None:
+    Desk(bounded(spec_of("a b"), b=1)).play("""
+        r1 asks a -> load a1, loading r1
+        r2 asks b -> r2 at 1
+        r3 asks b -> refuse r3 queue_full
+        """)
+
+
+def test_when_to_retry_comes_from_the_load_times_seen() -> None:
+    desk = Desk(bounded(spec_of("a b c"), b=1, c=0))
+    desk.play("""
+        r1 asks a -> load a1, loading r1
+        r2 asks b -> r2 at 1
+        r3 asks b -> refuse r3 queue_full
+        """)
+    assert refusal(desk).retry_after == 5.0, "nothing was seen of b yet"
+
+    desk.now = 3.0
+    desk.play("""
+        a1 ready  -> grant r1
+        r1 ends   -> stop a1, loading r2
+        a1 gone   -> load b2
+        """)
+    desk.now = 20.0
+    desk.play("""
+        b2 ready  -> grant r2
+        r4 asks c -> refuse r4 queue_full
+        """)
+    assert refusal(desk).retry_after == 5.0, "nothing was seen of c yet"
+    desk.play("""
+        r5 asks a -> r5 at 1
+        r6 asks c -> refuse r6 queue_full
+        """)
+    assert refusal(desk).retry_after == 8.0, "a is loaded before it, and took three"
+
+
+def test_a_child_may_know_better_how_many_it_takes() -> None:
+    spec = spec_of("a b", slots=1)
+    guessed = replace(spec.models[ModelId("a")], slots_from_child=True)
+    desk = Desk(replace(spec, models={**spec.models, ModelId("a"): guessed}), evicts={})
+
+    desk.play("""
+        r1 asks a   -> load a1, loading r1
+        r2 asks a   -> loading r2
+        r3 asks a   -> loading r3
+        a1 ready 2  -> grant r1, grant r2
+        r4 asks b   -> load b2, loading r4
+        r5 asks b   -> loading r5
+        b2 ready 2  -> grant r4
+        """)
+
+
+def test_only_the_last_few_answers_are_remembered() -> None:
+    recent: Recent[int, str] = Recent()
+
+    for number in range(5000):
+        recent.keep(number, "x")
+    recent.keep(4999, "y")
+
+    assert len(recent) == 4096
+    assert (recent.get(0), recent.get(4999)) == (None, "y")

@@ -1,0 +1,206 @@
+"""A new configuration comes: what runs keeps running, what is no longer named ends."""
+
+from dataclasses import replace
+
+from qmsup.core.scheduling import views
+from qmsup.core.scheduling.events import ConfigApplied
+from qmsup.ids import ModelId
+from qmsup.spec import SchedulerSpec, Spec
+from qmsup.units import MiB, Seconds
+from tests.support.scheduling import Desk, group, spec_of
+
+BUDGET = MiB(10)
+SIZES = {"a": 6, "b": 5, "c": 4}
+
+
+def apply(desk: Desk, spec: Spec) -> str:
+    desk.tell(ConfigApplied(spec=spec))
+    return desk.told()
+
+
+def states(desk: Desk) -> str:
+    state = desk.scheduler.state
+    return " ".join(f"{v.id}:{v.state}" for v in views.models(state, state.spec, Seconds(0.0)))
+
+
+def test_waiters_of_a_removed_model_are_told_at_once() -> None:
+    desk = Desk(spec_of("a b"))
+    desk.play("""
+        r1 asks a  -> load a1, loading r1
+        r2 asks b  -> r2 at 1
+        """)
+
+    assert apply(desk, spec_of("a")) == "refuse r2 model_not_found"
+    assert desk.say("r3 asks b") == "refuse r3 model_not_found"
+
+
+def test_a_removed_model_that_loads_is_given_up() -> None:
+    desk = Desk(spec_of("a b"))
+    desk.play("r1 asks a -> load a1, loading r1")
+
+    assert apply(desk, spec_of("b")) == "refuse r1 model_not_found, stop a1"
+    assert states(desk) == "b:stopped a:stopping"
+    assert desk.say("a1 gone") == ""
+    assert states(desk) == "b:stopped"
+
+
+def test_a_removed_model_that_makes_room_is_given_up() -> None:
+    desk = Desk(spec_of("a b"))
+    desk.play("""
+        r1 asks a -> load a1, loading r1
+        a1 ready  -> grant r1
+        r1 ends   ->
+        r2 asks b -> stop a1, loading r2
+        """)
+
+    assert apply(desk, spec_of("a")) == "refuse r2 model_not_found"
+    assert desk.say("a1 gone") == ""
+    assert states(desk) == "a:stopped"
+
+
+def test_a_removed_model_serves_what_it_has_and_stops() -> None:
+    desk = Desk(spec_of("a b"))
+    desk.play("""
+        r1 asks a -> load a1, loading r1
+        a1 ready  -> grant r1
+        """)
+
+    assert apply(desk, spec_of("b")) == ""
+    assert apply(desk, spec_of("b c")) == ""
+    desk.play("""
+        r2 asks b -> r2 at 1
+        r1 ends   -> stop a1, loading r2
+        a1 gone   -> load b2
+        """)
+    assert states(desk) == "b:starting c:stopped"
+
+
+def test_an_idle_removed_model_stops_at_once() -> None:
+    desk = Desk(spec_of("a b"))
+    desk.play("""
+        r1 asks a -> load a1, loading r1
+        a1 ready  -> grant r1
+        r1 ends   ->
+        """)
+
+    assert apply(desk, spec_of("b")) == "stop a1"
+
+
+def test_a_removed_model_that_crashed_is_forgotten_with_its_last_lease() -> None:
+    desk = Desk(spec_of("a b"))
+    desk.play("""
+        r1 asks a -> load a1, loading r1
+        a1 ready  -> grant r1
+        """)
+    apply(desk, spec_of("b"))
+    desk.play("a1 fails ->")
+
+    assert states(desk) == "b:stopped a:failed"
+    desk.play("r1 ends ->")
+    assert states(desk) == "b:stopped"
+    assert desk.say("r1 ends") == ""
+
+
+def test_the_answer_of_a_child_whose_model_is_forgotten_is_harmless() -> None:
+    desk = Desk(spec_of("a b"))
+    desk.play("""
+        r1 asks a -> load a1, loading r1
+        a1 ready  -> grant r1
+        at 5      ->
+        """)
+    apply(desk, spec_of("b"))
+    desk.play("""
+        a1 gone    ->
+        a1 gone    ->
+        r1 ends    ->
+        r1 accepts ->
+        """)
+
+
+def test_a_model_named_again_goes_on() -> None:
+    desk = Desk(spec_of("a b"))
+    desk.play("""
+        r1 asks a -> load a1, loading r1
+        a1 ready  -> grant r1
+        """)
+    apply(desk, spec_of("b"))
+    apply(desk, spec_of("a b"))
+
+    desk.play("""
+        r2 asks a -> grant r2
+        r1 ends   ->
+        r2 ends   ->
+        """)
+
+
+def test_a_raised_budget_drains_the_line() -> None:
+    desk = Desk(spec_of("a b", sizes=SIZES, vram_budget=BUDGET))
+    desk.play("""
+        r1 asks a -> load a1, loading r1
+        a1 ready  -> grant r1
+        r2 asks b -> r2 at 1
+        """)
+
+    assert apply(desk, spec_of("a b", sizes=SIZES, vram_budget=MiB(11))) == "load b2, loading r2"
+
+
+def test_a_kept_model_is_charged_by_what_it_runs_with_until_it_ends() -> None:
+    desk = Desk(spec_of("a b", sizes=SIZES, vram_budget=BUDGET))
+    desk.play("""
+        r1 asks a -> load a1, loading r1
+        a1 ready  -> grant r1
+        """)
+    smaller = spec_of("a b", sizes={"a": 1, "b": 5}, vram_budget=BUDGET)
+
+    apply(desk, smaller)
+
+    desk.play("""
+        r2 asks b -> r2 at 1
+        r1 ends   -> stop a1, loading r2
+        a1 gone   -> load b2
+        b2 ready  -> grant r2
+        r3 asks a -> load a3, loading r3
+        """)
+
+
+def test_a_removed_model_keeps_its_group_until_it_is_gone() -> None:
+    stays = group("stays", "a", persistent=True)
+    desk = Desk(spec_of("a b", groups=(stays,)))
+    desk.play("""
+        r1 asks a -> load a1, loading r1
+        a1 ready  -> grant r1
+        """)
+
+    apply(desk, spec_of("b"))
+
+    assert desk.say("r2 asks b") == "load b2, loading r2"
+
+
+def test_a_removed_busy_model_makes_room_before_others() -> None:
+    desk = Desk(spec_of("a b c"), evicts={})
+    desk.play("""
+        r1 asks a -> load a1, loading r1
+        a1 ready  -> grant r1
+        r2 asks b -> load b2, loading r2
+        b2 ready  -> grant r2
+        """)
+
+    apply(desk, spec_of("a c"))
+
+    assert desk.scheduler.state.running_beside(ModelId("c")) == ("b", "a")
+
+
+def test_other_priorities_and_slots_count_at_once() -> None:
+    desk = Desk(spec_of("a b c", slots=1))
+    desk.play("""
+        r1 asks a -> load a1, loading r1
+        a1 ready  -> grant r1
+        r2 asks a -> r2 at 1
+        r3 asks b -> r3 at 2
+        r4 asks c -> r4 at 3
+        """)
+    hot_c = SchedulerSpec(priority={ModelId("c"): 1})
+
+    assert apply(desk, replace(spec_of("a b c", slots=2), scheduler=hot_c)) == "grant r2"
+    line = views.line(desk.scheduler.state, Seconds(0.0))
+    assert [place.request for place in line] == ["r4", "r3"]
