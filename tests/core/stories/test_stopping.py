@@ -188,6 +188,13 @@ stop a1, refuse b1 shutting_down, refuse b2 shutting_down, stop b2
         a1 fails    ->
         r1 asks a   -> load a2, loading r1
         """),
+    "unloading twice stops once": Story("""
+        r1 asks a   -> load a1, loading r1
+        unload x a  -> refuse r1 model_unloaded, stop a1
+        r2 asks a   -> r2 at 1
+        unload y a  -> refuse r2 model_unloaded
+        a1 fails    -> answer x done, answer y done
+        """),
     "a start that stops unasked has failed": Story("""
         r1 asks a  -> load a1, loading r1
         a1 gone    -> refuse r1 model_load_failed
