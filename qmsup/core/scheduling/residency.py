@@ -74,7 +74,6 @@ def renew_policy(state: State) -> None:
         state.spec,
         charges={model.id: model.running_spec.est_vram for model in models},
         ram_charges={model.id: model.running_spec.est_ram for model in models},
-        ram_charges={model.id: model.running_spec.est_ram for model in models},
         groups={model.id: model.group for model in models if model.group is not None},
     )
 
