@@ -8,6 +8,8 @@ from qmsup.core.eviction.combinations import Combinations
 from qmsup.ids import ModelId
 
 _USUAL_COST = 1
+_MOST_REMEMBERED = 1024
+"""Answers; a box asks the same few again and again, once for each model that is waited for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +24,10 @@ class MatrixPolicy:
     name: ClassVar[str] = "matrix"
     combinations: Combinations
     costs: Mapping[ModelId, int] = field(default_factory=dict)
+    _kept: dict[tuple[ModelId, frozenset[ModelId]], frozenset[ModelId]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """Answers given before: what runs decides, whatever its order."""
 
     def eviction_for(self, target: ModelId, running: Sequence[ModelId]) -> tuple[ModelId, ...]:
         """The running models outside that combination, in the order given; all, if none holds the target.
@@ -35,6 +41,15 @@ class MatrixPolicy:
         residents = tuple(dict.fromkeys(running))
         if target not in self.combinations:
             return residents
-        costs = {model: self.costs.get(model, _USUAL_COST) for model in residents}
-        kept = self.combinations.best_beside(target, costs)
+        kept = self._kept_beside(target, frozenset(residents))
         return tuple(model for model in residents if model not in kept)
+
+    def _kept_beside(self, target: ModelId, residents: frozenset[ModelId]) -> frozenset[ModelId]:
+        kept = self._kept.get((target, residents))
+        if kept is None:
+            costs = {model: self.costs.get(model, _USUAL_COST) for model in residents}
+            kept = self.combinations.best_beside(target, costs)
+            if len(self._kept) >= _MOST_REMEMBERED:
+                self._kept.clear()
+            self._kept[target, residents] = kept
+        return kept
