@@ -58,7 +58,7 @@ from qmsup.ids import (
     RequestId,
     WorkerId,
 )
-from qmsup.spec import GroupSpec, ModelSpec, Spec
+from qmsup.spec import GroupSpec, ModelSpec, Pool, Spec
 from qmsup.units import MiB, Seconds
 
 WORKER = WorkerId("w1")
@@ -76,15 +76,21 @@ class TablePolicy:
 
 
 def spec_of(
-    models: str, *, slots: int = 4, sizes: Mapping[str, int] | None = None, **others: object
+    models: str,
+    *,
+    slots: int = 4,
+    sizes: Mapping[str, int] | None = None,
+    rams: Mapping[str, int] | None = None,
+    **others: object,
 ) -> Spec:
-    """Models by name; `sizes` in MiB."""
+    """Models by name; `sizes` (VRAM) and `rams` in MiB."""
     made = {
         ModelId(name): ModelSpec(
             id=ModelId(name),
             argv=("child",),
             slots=slots,
             est_vram=MiB((sizes or {}).get(name, 0)),
+            est_ram=MiB((rams or {}).get(name, 0)),
         )
         for name in models.split()
     }
@@ -98,6 +104,7 @@ def group(
     swap: bool = True,
     exclusive: bool = True,
     persistent: bool = False,
+    pool: Pool = Pool.VRAM,
 ) -> GroupSpec:
     """A group by the names of its members."""
     return GroupSpec(
@@ -106,6 +113,7 @@ def group(
         swap=swap,
         exclusive=exclusive,
         persistent=persistent,
+        pool=pool,
     )
 
 
