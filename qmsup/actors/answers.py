@@ -50,19 +50,20 @@ def ps(state: State, spec: Spec, now: Seconds) -> dict[str, object]:
 
 
 def _row(view: views.ModelView) -> dict[str, object]:
+    has_child = view.pid is not None
     return {
         "name": view.id,
         "state": view.state,
         "pid": view.pid,
         "port": view.port,
-        "vram_mib": view.est_vram or None,
+        "vram_mib": (view.est_vram or None) if has_child else None,
         "ram_mib": None,
         "ctx": None,
         "inflight": view.in_flight,
         "queued": view.queued,
         "hold_s": None,
         "ttl_s": None,
-        "age_s": round(view.since, 3) if view.pid is not None else None,
+        "age_s": round(view.since, 3) if has_child else None,
         "error": view.last_error or None,
     }
 

@@ -3,6 +3,7 @@
 A process manager's thread sleeps in its inbox until a message, its child's end or a deadline.
 """
 
+import time
 from collections.abc import Callable
 
 import pykka
@@ -52,13 +53,20 @@ class ProcessTree:
         return manager
 
 
-def end_actors() -> None:
-    """End every actor of this process, all at once; a manager ends its child on the way."""
-    refs = pykka.ActorRegistry.get_all()
-    for ref in refs:
-        ref.stop(block=False)
-    for ref in refs:
+def end_actors() -> bool:
+    """End every actor of this process, all at once; a manager ends its child on the way.
+
+    Returns:
+        False when a thread goes on: it was waited for in vain, and is named in the log.
+    """
+    # An actor is dead to others before its `on_stop` has run: only the answer to this first stop waits for that.
+    endings = [(ref, ref.stop(block=False)) for ref in pykka.ActorRegistry.get_all()]
+    deadline = time.monotonic() + _END_WITHIN
+    have_ended = True
+    for ref, ending in endings:
         try:
-            ref.stop(block=True, timeout=_END_WITHIN)
+            ending.get(timeout=max(0.0, deadline - time.monotonic()))
         except pykka.Timeout:
+            have_ended = False
             _log.error("actor.does_not_end", actor=str(ref), within_s=_END_WITHIN)
+    return have_ended

@@ -1,5 +1,6 @@
 """The scheduler process: lock, epoch, leftovers, actors, signals, end."""
 
+import os
 import signal
 import time
 from collections.abc import Callable
@@ -44,11 +45,14 @@ def run_scheduler(spec: Spec, config: Path) -> Exit:
         on_break=lambda: ending.end(Exit.BROKEN),
     )
     code = ending.wait(lambda again: shutdown_of(actor, at_once=again))
-    end_actors()
-    context.destroy()  # the last words reach those who wait for them
+    have_ended = end_actors()
+    if have_ended:
+        context.destroy()  # the last words reach those who wait for them
     places.scheduler_socket().unlink(missing_ok=True)  # ZeroMQ leaves it
     lock.release()
     _log.info("scheduler.ended", code=int(code))
+    if not have_ended:
+        os._exit(code)  # the interpreter would wait for the thread that does not end
     return code
 
 

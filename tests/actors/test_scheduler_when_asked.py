@@ -89,7 +89,7 @@ def test_ps_tells_every_model_in_the_order_of_the_file(
         ("slow", "stopped"),
         ("broken", "stopped"),
     ]
-    assert all(row["pid"] is row["port"] is row["age_s"] is None for row in others)
+    assert all(row["pid"] is row["vram_mib"] is row["age_s"] is None for row in others)
     assert codec.read_body(body, bodies.Ps).models[0].pid == pid
 
 

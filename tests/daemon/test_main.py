@@ -38,6 +38,19 @@ threading.Thread(target=meddle).start()
 sys.exit(run_scheduler(qmsup.config.load(config), config))
 """
 
+STUCK = """
+import time
+import pykka
+from qmsup.actors import tree
+
+class Stuck(pykka.ThreadingActor):
+    def on_stop(self):
+        time.sleep(3600)
+
+tree._END_WITHIN = 0.3
+Stuck.start()
+"""
+
 
 def test_it_serves_refuses_a_second_one_and_ends_when_told(places: Path) -> None:
     config = configuration(places, {"m": fake()})
@@ -122,6 +135,15 @@ def test_a_bug_ends_the_process_with_its_own_code(places: Path) -> None:
 
     assert '"scheduler.failed"' in scheduler.log()
     assert '"scheduler.ended", "code": 1' in scheduler.log()
+
+
+def test_a_thread_that_does_not_end_does_not_keep_the_process(places: Path) -> None:
+    config = configuration(places, {"m": fake()})
+
+    with daemon("-c", STUCK + BREAKS, str(config), folder=places) as scheduler:
+        assert scheduler.ends() == Exit.BROKEN
+
+    assert '"actor.does_not_end"' in scheduler.log()
 
 
 def test_what_a_restart_does_not_mend_has_another_code(places: Path) -> None:

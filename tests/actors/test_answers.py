@@ -1,0 +1,105 @@
+"""Bodies of answers, made of the core's real state; over the socket they are in test_scheduler_when_asked.py."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from qmsup.actors import answers
+from qmsup.actors.life import Life
+from qmsup.ids import Epoch, ModelId
+from qmsup.spec import ModelSpec, Spec
+from qmsup.units import Seconds
+from tests.support.scheduling import Desk, spec_of
+
+A, B = ModelId("a"), ModelId("b")
+LIFE = Life(epoch=Epoch(7), endpoint="ipc:///nowhere", config=Path("/etc/q.yaml"), since=1.5)
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return Desk(spec_of("a b c", sizes={"a": 5000}))
+
+
+def rows(desk: Desk) -> dict[str, Any]:
+    body = answers.ps(desk.scheduler.state, desk.scheduler.state.spec, Seconds(desk.now))
+    models = body["models"]
+    assert isinstance(models, list)
+    return {row["name"]: row for row in models}
+
+
+def running(desk: Desk) -> list[Any]:
+    body = answers.running(desk.scheduler.state, desk.scheduler.state.spec, Seconds(desk.now))
+    models = body["running"]
+    assert isinstance(models, list)
+    return models
+
+
+def test_a_model_s_row_follows_its_child(desk: Desk) -> None:
+    assert rows(desk)["a"]["state"] == "stopped"
+    assert rows(desk)["a"]["vram_mib"] is None
+
+    desk.say("r1 asks a")
+    assert (rows(desk)["a"]["state"], rows(desk)["a"]["queued"]) == ("starting", 1)
+    assert rows(desk)["a"]["age_s"] is None, "no child of it is known yet"
+    desk.say("a1 starting")
+    desk.say("a1 ready")
+    desk.now = 2.5
+    row = rows(desk)["a"]
+
+    assert (row["state"], row["inflight"], row["queued"]) == ("ready", 1, 0)
+    assert (row["pid"], row["port"], row["vram_mib"], row["age_s"]) == (1001, 5801, 5000, 2.5)
+
+
+def test_a_model_whose_size_is_not_known_has_none(desk: Desk) -> None:
+    for said in ("r1 asks b", "b1 starting", "b1 ready"):
+        desk.say(said)
+
+    assert rows(desk)["b"]["vram_mib"] is None
+
+
+def test_a_failed_model_tells_why_and_is_not_running(desk: Desk) -> None:
+    for said in ("r1 asks a", "a1 starting"):
+        desk.say(said)
+    (row,) = running(desk)
+    assert (row["model"], row["state"], row["proxy"]) == ("a", "starting", "")
+
+    desk.say("a1 fails out of memory")
+
+    assert rows(desk)["a"]["state"] == "failed"
+    assert "exited with 1" in rows(desk)["a"]["error"]
+    assert running(desk) == []
+
+
+def test_status_tells_this_life(desk: Desk) -> None:
+    desk.say("w1 joins")
+    desk.say("r1 asks a")
+
+    body = answers.status(desk.scheduler.state, LIFE)
+
+    assert (body["epoch"], body["since"], body["config"]) == (7, 1.5, "/etc/q.yaml")
+    assert body["listeners"] == [
+        {"name": "main", "worker": "w1", "pid": 77, "waiting": 1, "held": 0}
+    ]
+
+
+def test_an_unload_stops_those_that_have_a_child(desk: Desk) -> None:
+    for said in ("r1 asks a", "a1 starting", "a1 ready"):
+        desk.say(said)
+    state = desk.scheduler.state
+
+    def with_child(*models: ModelId) -> list[ModelId]:
+        return answers.with_child(state, state.spec, Seconds(0.0), models)
+
+    assert with_child() == ["a"]
+    assert with_child(A, B) == ["a"]
+    assert with_child(B) == []
+
+
+def test_names_are_resolved_by_alias_and_strangers_are_left_to_the_scheduler() -> None:
+    spec = Spec(models={A: ModelSpec(id=A, argv=("child",), aliases=("alias",))})
+
+    assert answers.model_of({"model": "alias"}, spec) == "a"
+    assert answers.model_of({"model": "stranger"}, spec) == "stranger"
+    assert answers.models_of({"models": ["alias", "x"], "drain": True}, spec) == (("a", "x"), True)
+    assert answers.models_of({}, spec) == ((), False)
