@@ -17,7 +17,8 @@ from qmsup.listener.worker import RelayWorker
 from qmsup.log import Log
 from qmsup.spec import ListenerSpec, Spec
 
-_THREADS = 8
+_THREADS = 32
+"""For requests that are slow to come, or large; they are made when they are needed."""
 _MOST_CONNECTIONS = 20_000
 _SPARE_DESCRIPTORS = 200
 _HOURS = 3600

@@ -11,27 +11,24 @@ is declined.
 
 import os
 import secrets
-import threading
 import time
-from collections import deque
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Protocol, assert_never
 
-from qmsup.errors import Code, PeerError, Refusal, RequestError, SchedulerUnavailableError
-from qmsup.ids import AskId, Epoch, ListenerName, RequestId, WorkerId
+from qmsup.errors import Code, PeerError, Refusal
+from qmsup.ids import Epoch, ListenerName, RequestId, WorkerId
+from qmsup.listener.questions import Questions, code_of
 from qmsup.log import Log
 from qmsup.transport.dealer import DealerSocket
 from qmsup.units import Seconds, ms_from_seconds
-from qmsup.wire import codec, controlling, listening
-from qmsup.wire.controlling import Question, Reply
+from qmsup.wire import codec, listening
 from qmsup.wire.listening import Accepted, Ask, Beat, Declined, Done, Granted, Hello, Leave
 
 _FIRST_REPEAT = Seconds(1.0)
 _SLOWEST_REPEAT = Seconds(10.0)
 """Repeats queue up while there is no scheduler; doubling keeps them few. A waiter that was heard is asked for
 again this often as well: it finds a grant that got lost."""
-_QUESTION_REPEAT = Seconds(2.0)
 _MAX_DEFERRAL = Seconds(0.001)
 _MAX_NAME = 80
 _RETRY_AFTER = Seconds(2.0)
@@ -79,16 +76,6 @@ class _Lease:
     asker: Asker
 
 
-@dataclass(slots=True)
-class _Pending:
-    """A control question of another thread."""
-
-    frame: bytes
-    repeat_at: float
-    answered: threading.Event = field(default_factory=threading.Event)
-    reply: Reply | None = None
-
-
 class Link:
     """See the module."""
 
@@ -104,13 +91,10 @@ class Link:
         self.worker = WorkerId(f"{name}-{os.getpid()}-{secrets.token_hex(4)}")
         self._listener = listener
         self._grace = grace
-        self._thread = threading.get_ident()
         self._dealer = DealerSocket(endpoint, self.worker.encode())
-        self._nudge = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._open: dict[RequestId, _Open] = {}
         self._leases: dict[RequestId, _Lease] = {}
-        self._questions: dict[AskId, _Pending] = {}
-        self._fresh: deque[_Pending] = deque()
+        self._questions = Questions()
         self._outbox: list[bytes] = []
         self._urgent = False
         self._deferred_at = 0.0
@@ -136,7 +120,7 @@ class Link:
 
     def nudge_fileno(self) -> int:
         """Readable when another thread asked something."""
-        return self._nudge
+        return self._questions.fileno()
 
     def read(self) -> None:
         """Deal with everything the scheduler has sent."""
@@ -150,9 +134,8 @@ class Link:
 
     def take_questions(self) -> None:
         """Send what other threads asked."""
-        os.eventfd_read(self._nudge)
-        while self._fresh:
-            self._send(self._fresh.popleft().frame)
+        for frame in self._questions.take_new():
+            self._send(frame)
 
     def flush(self, now: float) -> bool:
         """Send what the turn has gathered, as one multipart.
@@ -187,10 +170,8 @@ class Link:
         for entry in late:
             self.leave(entry.ask.request)
             entry.asker.on_refused(self._absent())
-        for pending in tuple(self._questions.values()):
-            if now >= pending.repeat_at:
-                pending.repeat_at = now + _QUESTION_REPEAT
-                self._send(pending.frame)
+        for frame in self._questions.take_late(now):
+            self._send(frame)
 
     def request(self, ask: Ask, asker: Asker, now: float) -> None:
         """Ask for a model; `asker` hears what becomes of it."""
@@ -206,9 +187,7 @@ class Link:
         """The work under a lease ended."""
         if self._leases.pop(request, None) is not None:
             # May ride with what comes next, unless somebody here waits, perhaps for just this place.
-            self._outbox.append(
-                codec.encode(Done(request=request, outcome=outcome, served=served))
-            )
+            self._outbox.append(codec.encode(Done(request=request, outcome=outcome, served=served)))
             self._urgent = self._urgent or bool(self._open)
 
     def close(self) -> None:
@@ -216,44 +195,13 @@ class Link:
         self._dealer.send(self._outbox)
         self._outbox = []
         self._dealer.close()
-        for pending in tuple(self._questions.values()):
-            pending.answered.set()
-        os.close(self._nudge)
+        self._questions.close()
 
     # ---- for other threads
 
     def ask(self, verb: str, args: Mapping[str, object], timeout: Seconds) -> object:
-        """Ask a control question and wait for the answer's body.
-
-        Not for the loop's own thread, which would wait for itself.
-
-        Raises:
-            SchedulerUnavailableError: no answer within `timeout`.
-            RequestError: the scheduler refused.
-        """
-        assert threading.get_ident() != self._thread, "the loop cannot wait for itself"
-        ask = AskId(secrets.token_hex(8))
-        frame = codec.encode_question(
-            Question(v=controlling.VERSION, id=ask, verb=verb, args=dict(args))
-        )
-        pending = _Pending(frame, time.monotonic() + _QUESTION_REPEAT)
-        self._questions[ask] = pending
-        self._fresh.append(pending)
-        try:
-            os.eventfd_write(self._nudge, 1)
-            pending.answered.wait(timeout)
-        except OSError as error:
-            raise SchedulerUnavailableError("this worker is ending") from error
-        finally:
-            self._questions.pop(ask, None)
-        reply = pending.reply
-        if reply is None:
-            raise SchedulerUnavailableError(
-                f"the scheduler did not answer `{verb}` within {timeout:g} s: is `qmsup serve` running?"
-            )
-        if reply.error is not None:
-            raise RequestError(Refusal(code=_code(reply.error.code), message=reply.error.message))
-        return reply.body
+        """Ask a control question and wait for the answer's body; see `Questions.ask`."""
+        return self._questions.ask(verb, args, timeout)
 
     # ---- inside
 
@@ -278,7 +226,7 @@ class Link:
 
     def _take(self, frame: bytes) -> None:
         if codec.is_control(frame):
-            self._take_reply(codec.decode_reply(frame))
+            self._questions.answer(codec.decode_reply(frame))
             return
         message = codec.decode_from_scheduler(frame)
         match message:
@@ -329,12 +277,6 @@ class Link:
         elif (entry := self._open.pop(message.request, None)) is not None:
             entry.asker.on_refused(_refusal(message))
 
-    def _take_reply(self, reply: Reply) -> None:
-        pending = self._questions.get(AskId(reply.id))
-        if pending is not None:
-            pending.reply = reply
-            pending.answered.set()
-
     def _take_epoch(self, epoch: Epoch) -> None:
         known, self._epoch = self._epoch, epoch
         self._complaint = ""
@@ -384,15 +326,7 @@ def _waiting(entry: _Open, now: float) -> listening.Waiting:
 def _refusal(message: listening.Refused | listening.CutOff) -> Refusal:
     retry = message.retry_after_s if isinstance(message, listening.Refused) else None
     return Refusal(
-        code=_code(message.code),
+        code=code_of(message.code),
         message=message.message,
         retry_after=None if retry is None else Seconds(retry),
     )
-
-
-def _code(text: str) -> Code:
-    """A code of a newer scheduler that this worker does not know is a refusal all the same."""
-    try:
-        return Code(text)
-    except ValueError:
-        return Code.MODEL_UNAVAILABLE

@@ -9,6 +9,7 @@ This leans on internals of gunicorn's gthread.py: its version is pinned, and `gu
 
 import resource
 import socket
+import struct
 from collections.abc import Iterable
 from concurrent.futures import Future
 from dataclasses import replace
@@ -18,6 +19,7 @@ from typing import Any
 from gunicorn.config import Config
 from gunicorn.glogging import Logger
 from gunicorn.http import Request
+from gunicorn.http.unreader import SocketUnreader
 from gunicorn.workers import gthread
 from typing_extensions import override
 
@@ -38,14 +40,17 @@ _HTTP11 = (1, 1)
 _ACCEPTS_AT_ONCE = 16
 _SPELL = 0.25
 """Seconds that the loop turns before gunicorn's housekeeping has its turn: it is too dear for every event."""
-_KEEPALIVE_PROBES = (
+_SLOWEST = struct.pack("ll", 60, 0)
+"""Seconds and microseconds that a thread waits for the next bytes of a request."""
+_INHERITED = (
+    (socket.SOL_SOCKET, socket.SO_RCVTIMEO, _SLOWEST),
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
     (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 30),
     (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 10),
     (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
     (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
 )
-"""Accepted sockets inherit these from the listening one: a client whose machine is gone is noticed within a minute."""
+"""Accepted sockets have these from the listening one: a client whose machine is gone is noticed within a minute."""
 
 _log = Log("worker")
 
@@ -53,6 +58,17 @@ _log = Log("worker")
 class _HandedOver(Exception):  # noqa: N818 - no error: the way out of gunicorn's handling of a request
     def __init__(self, order: RelayOrder) -> None:
         self.order = order
+
+
+class ImpatientUnreader(SocketUnreader):
+    """Takes a client that stalls in the middle of a request for one that left, so that it frees its thread."""
+
+    @override
+    def chunk(self, size_hint: int | None = None) -> bytes:
+        try:
+            return super().chunk(size_hint)  # type: ignore[call-arg]  # the stubs are of an older one
+        except BlockingIOError:  # the socket blocks: its receive timeout is over
+            return b""
 
 
 class RelayWorker(gthread.ThreadWorker):
@@ -217,8 +233,10 @@ class RelayWorker(gthread.ThreadWorker):
             self.nr += 1
             self._hold(conn, relayed)
             return
-        conn.init()
-        conn.parser.unreader.unread(data)  # type: ignore[union-attr]  # it speaks plain HTTP/1.1
+        if not conn.initialized:
+            conn.init()
+            conn.parser.unreader = ImpatientUnreader(conn.sock)  # type: ignore[union-attr]  # it speaks HTTP/1.1
+        conn.parser.unreader.unread(data)  # type: ignore[union-attr]  # the same
         self._to_pool(conn)
 
     def _to_pool(self, conn: gthread.TConn) -> None:
@@ -297,7 +315,7 @@ def _deployment_of(application: object) -> Deployment:
 def _set_up(listener: socket.socket) -> None:
     if listener.family == socket.AF_UNIX:
         return
-    for level, option, value in _KEEPALIVE_PROBES:
+    for level, option, value in _INHERITED:
         listener.setsockopt(level, option, value)
 
 

@@ -1,7 +1,9 @@
 import inspect
 import json
 import signal
+import socket
 import ssl
+import struct
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,7 +15,8 @@ from gunicorn.glogging import Logger
 from gunicorn.workers import gthread
 
 from qmsup import places as our_places
-from qmsup.listener.worker import RelayWorker, gunicorn_moved
+from qmsup.listener import worker
+from qmsup.listener.worker import ImpatientUnreader, RelayWorker, gunicorn_moved
 from qmsup.wire import controlling
 from qmsup.wire.controlling import Reply
 from qmsup.wire.listening import Ask, Done, Hello, Leave, Loading
@@ -27,13 +30,15 @@ ASK = {"model": "m", "messages": []}
 STREAM = {**ASK, "stream": True}
 
 
-@pytest.fixture
-def both(places: Path) -> Iterator[Both]:
+@pytest.fixture(params=["in the loop", "in the pool"])
+def both(places: Path, request: pytest.FixtureRequest) -> Iterator[Both]:
+    """Small requests are judged in the loop where the fast parser is installed, else in the pool: both must do."""
+    parser = "auto" if request.param == "in the loop" else "python"
     our_places.runtime_dir().mkdir(parents=True)
     with (
         ending_context(),
         granting_scheduler(our_places.scheduler_endpoint()) as scheduler,
-        gunicorn(places / "log", send_loading_state=True) as running,
+        gunicorn(places / "log", http_parser=parser, send_loading_state=True) as running,
     ):
         scheduler.hears(Hello)
         yield running, scheduler
@@ -203,6 +208,30 @@ def test_foreign_bytes_are_a_400_and_the_worker_lives(both: Both) -> None:
     with running.connect() as client:
         client.sendall(b"GET /version HTTP/1.1\r\nHost: a\r\n\r\n")
         assert read_until(client, b"}").startswith(b"HTTP/1.1 200")
+
+
+def test_a_client_that_stalls_in_its_request_counts_as_gone() -> None:
+    near, far = socket.socketpair()
+    with near, far:
+        near.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 0, 20_000))
+        far.send(b"POST")
+        unreader = ImpatientUnreader(near)
+
+        assert [unreader.chunk(), unreader.chunk()] == [b"POST", b""]
+
+
+def test_accepted_sockets_have_the_settings_of_the_listening_one() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        worker._set_up(listening)
+        with socket.create_connection(listening.getsockname()):
+            accepted, _ = listening.accept()
+            with accepted:
+                seconds, _ = struct.unpack(
+                    "ll", accepted.getsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, 16)
+                )
+                assert seconds == 60
+                assert accepted.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+                assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
 
 
 # ---- its end

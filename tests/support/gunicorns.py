@@ -14,7 +14,6 @@ from typing import Any
 
 from qmsup.ids import ListenerName, ModelId
 from qmsup.spec import ListenerSpec, ModelSpec, Spec
-from qmsup.units import Seconds
 from tests.support.granting import PATIENCE
 from tests.support.relaying import wait_until
 from tests.support.servers import free_port
@@ -48,12 +47,15 @@ class Gunicorn:
 
 
 @contextmanager
-def gunicorn(log: Path, *, descriptors: int | None = None, **options: object) -> Iterator[Gunicorn]:
+def gunicorn(
+    log: Path, *, descriptors: int | None = None, http_parser: str = "auto", **options: object
+) -> Iterator[Gunicorn]:
     """A listener `main` with one model `m`, whose scheduler is to be at the usual place.
 
     Args:
         log: where its stderr goes.
         descriptors: its hard limit.
+        http_parser: gunicorn's setting; `python` leaves every request to the pool.
         options: of the Spec.
     """
     port = free_port()
@@ -64,7 +66,14 @@ def gunicorn(log: Path, *, descriptors: int | None = None, **options: object) ->
 
     with log.open("wb") as out:
         process = subprocess.Popen(
-            [sys.executable, "-m", "tests.support.gunicorns", str(port), json.dumps(options)],
+            [
+                sys.executable,
+                "-m",
+                "tests.support.gunicorns",
+                str(port),
+                http_parser,
+                json.dumps(options),
+            ],
             cwd=_ROOT,
             stdout=out,
             stderr=out,
@@ -101,9 +110,7 @@ def _main() -> None:
     from qmsup.listener.command import ListenerApplication
     from qmsup.listener.deployment import Deployment
 
-    port, options = int(sys.argv[1]), json.loads(sys.argv[2])
-    if (grace := options.pop("scheduler_grace", None)) is not None:
-        options["scheduler_grace"] = Seconds(grace)
+    port, parser, options = int(sys.argv[1]), sys.argv[2], json.loads(sys.argv[3])
     main = ListenerName("main")
     spec = Spec(
         models={ModelId("m"): ModelSpec(id=ModelId("m"), argv=("none",))},
@@ -111,7 +118,8 @@ def _main() -> None:
         **options,
     )
     log.set_up(style="json")
-    ListenerApplication(Deployment(spec=spec, listener=main, make_app=create)).run()
+    deployment = Deployment(spec=spec, listener=main, make_app=create)
+    ListenerApplication(deployment, http_parser=parser).run()
 
 
 if __name__ == "__main__":

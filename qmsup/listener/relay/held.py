@@ -27,6 +27,7 @@ from qmsup.wire.listening import Granted
 _IN, _OUT, _RDHUP = select.EPOLLIN, select.EPOLLOUT, select.EPOLLRDHUP
 _GONE = _RDHUP | select.EPOLLHUP | select.EPOLLERR
 _BROKEN = select.EPOLLHUP | select.EPOLLERR
+_STREAM = int(socket.SOCK_STREAM) | int(socket.SOCK_NONBLOCK)
 _READ = 64 * 1024
 """Below malloc's threshold for mapping memory: a larger buffer costs three system calls a read."""
 _TRIES = 2
@@ -275,7 +276,7 @@ class Held:
         sending = Sending(order.head + b"Host: %b\r\n\r\n" % self._where.encode(), order.body)
         try:
             family, address = _address_of(self._where)
-            upstream = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
+            upstream = socket.socket(family, _STREAM)
         except (OSError, ValueError) as error:
             self._say(self._exchange.upstream_lost(f"no connection to {self._where}: {error}"))
             return

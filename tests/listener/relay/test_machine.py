@@ -219,6 +219,48 @@ def test_broken_chunks_break_the_answer_off() -> None:
     assert said == b"" or error_code(payload_of(said)[0]) == "upstream_failed"
 
 
+@given(
+    st.lists(
+        st.one_of(
+            st.binary(max_size=30),
+            st.sampled_from(
+                [
+                    b"HTTP/1.1 200 OK\r\n",
+                    b"Transfer-Encoding: chunked\r\n",
+                    b"\r\n",
+                    b"5\r\n",
+                    b"0\r\n",
+                ]
+            ),
+            st.sampled_from([b"Content-Type: text/event-stream\r\n", b"Content-Length: 7\r\n"]),
+        ),
+        max_size=20,
+    ),
+    st.booleans(),
+    st.booleans(),
+)
+def test_whatever_a_child_sends_it_ends_once_and_never_as_whole_by_mistake(
+    pieces: list[bytes], is_http11: bool, waits: bool
+) -> None:
+    ours = exchange(is_http11=is_http11, streaming=waits)
+    said = ours.placed(1, 0.0)
+    ours.granted(GRANT)
+
+    for piece in filter(None, pieces):
+        if ours.phase is not Phase.DONE:
+            said += ours.receive(piece)
+    if ours.phase is not Phase.DONE:
+        said += ours.upstream_closed()
+
+    assert ours.phase is Phase.DONE
+    assert ours.outcome in {"finished", "failed"}
+    head = read_head(said, method="POST")
+    assert isinstance(head, Head)
+    if ours.ending is Ending.KEEP:
+        head.framing.feed(said[head.length :])
+        assert head.framing.ended, "a connection that goes on has a whole answer behind it"
+
+
 # ---- while it waits
 
 
