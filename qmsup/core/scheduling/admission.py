@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from qmsup.core.scheduling.line import Because, Case, Wants
-from qmsup.core.scheduling.state import Model, State
+from qmsup.core.scheduling.records import Model
+from qmsup.core.scheduling.state import State
 from qmsup.errors import Code, Refusal
 from qmsup.ids import ModelId
 

@@ -7,7 +7,8 @@ from qmsup.core.scheduling.events import (
     ProcessStarting,
     ProcessStopped,
 )
-from qmsup.core.scheduling.state import Child, Model, Phase, State
+from qmsup.core.scheduling.records import Child, Model, Phase
+from qmsup.core.scheduling.state import State
 from qmsup.ids import Incarnation, ModelId
 
 _UNASKED = "it stopped without being told to"

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from qmsup.core.scheduling.admission import Waits, judge
 from qmsup.core.scheduling.line import Waiter
-from qmsup.core.scheduling.state import Model, Phase, State, Swap, SwapPhase
+from qmsup.core.scheduling.records import Model, Phase, Swap, SwapPhase
+from qmsup.core.scheduling.state import State
 from qmsup.errors import InvariantBrokenError
 from qmsup.ids import RequestId
 from qmsup.units import Seconds

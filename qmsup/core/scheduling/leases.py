@@ -7,8 +7,9 @@ revives the lease, if the same child is still there, or has the listener cut the
 from qmsup.core.scheduling.effects import Cut, Grant
 from qmsup.core.scheduling.events import Outcome, RequestArrived
 from qmsup.core.scheduling.line import Waiter
+from qmsup.core.scheduling.records import Lease, Model
 from qmsup.core.scheduling.residency import forget_removed, stop_when_idle
-from qmsup.core.scheduling.state import Lease, Model, State
+from qmsup.core.scheduling.state import State
 from qmsup.errors import Code, Refusal
 from qmsup.ids import LeaseId, RequestId
 from qmsup.units import Seconds

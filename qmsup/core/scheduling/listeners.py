@@ -5,7 +5,8 @@ A worker's greeting is its whole word: a lease or a waiter of its that it does n
 
 from qmsup.core.scheduling import leases, requests, waiting
 from qmsup.core.scheduling.events import ListenerJoined, LiveLease, Outcome
-from qmsup.core.scheduling.state import Lease, Listener, State
+from qmsup.core.scheduling.records import Lease, Listener
+from qmsup.core.scheduling.state import State
 from qmsup.ids import LeaseId, WorkerId
 from qmsup.units import Seconds
 

@@ -3,7 +3,8 @@
 from qmsup.core.eviction.policy import members_of
 from qmsup.core.scheduling import residency, swaps, waiting
 from qmsup.core.scheduling.admission import unknown_model
-from qmsup.core.scheduling.state import Model, State
+from qmsup.core.scheduling.records import Model
+from qmsup.core.scheduling.state import State
 from qmsup.spec import Spec
 
 

@@ -8,7 +8,8 @@ from qmsup.core.scheduling.admission import Joins, Refuses, Serves, Starts, Wait
 from qmsup.core.scheduling.effects import Refuse
 from qmsup.core.scheduling.events import LeaseReleased, LoadAsked, RequestArrived
 from qmsup.core.scheduling.line import Case, Group, Rank, Waiter, Wants
-from qmsup.core.scheduling.state import Model, State
+from qmsup.core.scheduling.records import Model
+from qmsup.core.scheduling.state import State
 from qmsup.errors import Code, Refusal
 from qmsup.ids import AskId, LeaseId, ModelId, RequestId
 from qmsup.units import Seconds

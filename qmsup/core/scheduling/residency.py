@@ -6,7 +6,8 @@ stopping, and only the report of its end changes that.
 
 from qmsup.core.eviction.policy import policy_for
 from qmsup.core.scheduling.effects import AbortStart, EnsureReady, Stop
-from qmsup.core.scheduling.state import Child, Model, Phase, State
+from qmsup.core.scheduling.records import Child, Model, Phase
+from qmsup.core.scheduling.state import State
 from qmsup.ids import Incarnation
 
 

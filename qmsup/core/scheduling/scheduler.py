@@ -35,7 +35,8 @@ from qmsup.core.scheduling.events import (
     Woke,
 )
 from qmsup.core.scheduling.line import Waiter
-from qmsup.core.scheduling.state import Due, Ending, Lease, Listener, Model, Places, State
+from qmsup.core.scheduling.records import Due, Ending, Lease, Listener, Model, Places
+from qmsup.core.scheduling.state import State
 from qmsup.ids import Incarnation
 from qmsup.spec import Spec
 from qmsup.units import Seconds

@@ -3,8 +3,9 @@
 from qmsup.core.scheduling import leases, residency, swaps, waiting
 from qmsup.core.scheduling.effects import EndProcess
 from qmsup.core.scheduling.line import Waiter
+from qmsup.core.scheduling.records import Ending
 from qmsup.core.scheduling.requests import SHUTTING_DOWN
-from qmsup.core.scheduling.state import Ending, State
+from qmsup.core.scheduling.state import State
 from qmsup.spec import OnExit
 from qmsup.units import Seconds
 

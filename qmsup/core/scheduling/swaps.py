@@ -6,7 +6,8 @@ A swap is ended by reports about exactly the incarnations it asked for, in whate
 from qmsup.core.scheduling import residency, waiting
 from qmsup.core.scheduling.admission import Serves, Waits, judge
 from qmsup.core.scheduling.line import Rank, Waiter
-from qmsup.core.scheduling.state import Model, State, Swap, SwapPhase
+from qmsup.core.scheduling.records import Model, Swap, SwapPhase
+from qmsup.core.scheduling.state import State
 from qmsup.errors import Code, Refusal
 from qmsup.ids import ModelId, RequestId
 from qmsup.units import Seconds

@@ -3,7 +3,8 @@
 from qmsup.core.scheduling import leases, residency, swaps, waiting
 from qmsup.core.scheduling.admission import unknown_model
 from qmsup.core.scheduling.events import UnloadAsked
-from qmsup.core.scheduling.state import Model, State, Unload
+from qmsup.core.scheduling.records import Model, Unload
+from qmsup.core.scheduling.state import State
 from qmsup.errors import Code, Refusal
 from qmsup.ids import Incarnation
 

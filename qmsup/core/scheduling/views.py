@@ -5,7 +5,8 @@ from enum import StrEnum
 
 from qmsup.core.scheduling.events import RequestArrived
 from qmsup.core.scheduling.line import Because, Waiter
-from qmsup.core.scheduling.state import Model, State
+from qmsup.core.scheduling.records import Model
+from qmsup.core.scheduling.state import State
 from qmsup.ids import Incarnation, ListenerName, ModelId, RequestId, WorkerId
 from qmsup.spec import Spec
 from qmsup.units import MiB, Seconds

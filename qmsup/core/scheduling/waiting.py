@@ -6,7 +6,8 @@ from qmsup.core.scheduling import leases
 from qmsup.core.scheduling.effects import LineMoved, Refuse, TellLoading
 from qmsup.core.scheduling.events import LoadAsked, RequestArrived
 from qmsup.core.scheduling.line import Because, Case, Waiter, Wants
-from qmsup.core.scheduling.state import Listener, Model, State, Swap
+from qmsup.core.scheduling.records import Listener, Model, Swap
+from qmsup.core.scheduling.state import State
 from qmsup.errors import Refusal
 from qmsup.ids import ListenerName, ModelId, WorkerId
 from qmsup.units import Seconds

@@ -6,7 +6,8 @@ import pytest
 
 from qmsup.core.scheduling import invariants
 from qmsup.core.scheduling.line import Case, Wants
-from qmsup.core.scheduling.state import Child, Lease, Model, Phase, State, Swap
+from qmsup.core.scheduling.records import Child, Ending, Lease, Model, Phase, Swap
+from qmsup.core.scheduling.state import State
 from qmsup.errors import InvariantBrokenError
 from qmsup.ids import Incarnation, LeaseId, ModelId, RequestId
 from qmsup.units import Seconds
@@ -171,8 +172,6 @@ def leave_the_line_alone(state: State) -> None:
 
 
 def end_with_a_waiter(state: State) -> None:
-    from qmsup.core.scheduling.state import Ending
-
     state.ending = Ending()
 
 

@@ -1,5 +1,7 @@
 """Waiters hear where they stand: at once when they come, and now and then when the line moves."""
 
+from qmsup.ids import ModelId
+from qmsup.spec import SchedulerSpec
 from tests.support.scheduling import Desk, spec_of
 
 
@@ -71,9 +73,6 @@ def test_a_silent_worker_is_not_told() -> None:
 
 
 def test_an_arrival_of_higher_priority_moves_those_behind() -> None:
-    from qmsup.ids import ModelId
-    from qmsup.spec import SchedulerSpec
-
     desk = Desk(spec_of("a b c", scheduler=SchedulerSpec(priority={ModelId("c"): 5})))
     desk.play("""
         r1 asks a           -> load a1, loading r1

@@ -1,0 +1,242 @@
+"""The records that the scheduler's state is made of: children, leases, swaps, models, listeners.
+
+What may happen to them is told in the modules beside this one.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from qmsup.core.lifecycle.backoff import BackOff
+from qmsup.core.scheduling.deadlines import Alarm
+from qmsup.core.scheduling.line import Waiter
+from qmsup.ids import (
+    AskId,
+    Incarnation,
+    LeaseId,
+    ListenerName,
+    ModelId,
+    RequestId,
+    WorkerId,
+)
+from qmsup.spec import GroupSpec, ModelSpec
+from qmsup.units import Seconds
+
+
+class Phase(StrEnum):
+    """Where a child is in its life."""
+
+    STARTING = "starting"
+    READY = "ready"
+    STOPPING = "stopping"
+    """A Stop or AbortStart is outstanding. Whatever else is heard of the child changes nothing."""
+
+
+@dataclass(slots=True, eq=False)
+class Child:
+    """One start of a model's process.
+
+    Attributes:
+        spec: what it was started with; a reload changes the next start only.
+        has_served: a request got an answer from it.
+    """
+
+    incarnation: Incarnation
+    spec: ModelSpec
+    since: Seconds
+    phase: Phase = Phase.STARTING
+    pid: int | None = None
+    port: int | None = None
+    upstream: str = ""
+    total_slots: int | None = None
+    has_served: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Lease:
+    """One use of a model by a request. It counts in flight from the offer on.
+
+    Attributes:
+        is_held: the listener accepted the offer.
+        alarm: when an unanswered offer lapses.
+    """
+
+    id: LeaseId
+    listener: WorkerId
+    model: ModelId
+    incarnation: Incarnation
+    upstream: str
+    was_ready: bool
+    waited: Seconds
+    is_held: bool = False
+    alarm: Alarm | None = None
+
+
+class SwapPhase(StrEnum):
+    """What a swap waits for."""
+
+    EVICTING = "evicting"
+    LOADING = "loading"
+
+
+@dataclass(slots=True, eq=False)
+class Swap:
+    """Making room for a model and loading it.
+
+    Attributes:
+        left: members of `evict` that are not gone yet.
+        joiners: who waits for it, by rank once sorted; a swap without any may be aborted.
+        incarnation: the start it asked for, once it is LOADING; only reports about that one end it.
+        is_aborting: it will end without its target.
+    """
+
+    target: ModelId
+    evict: tuple[ModelId, ...]
+    started: Seconds
+    left: set[ModelId] = field(default_factory=set)
+    phase: SwapPhase = SwapPhase.EVICTING
+    incarnation: Incarnation | None = None
+    joiners: dict[Waiter, None] = field(default_factory=dict)
+    is_aborting: bool = False
+
+    @property
+    def is_abandoned(self) -> bool:
+        """Nobody waits for it."""
+        return not self.joiners and not self.is_aborting
+
+    def meets(self, target: ModelId, evict: Iterable[ModelId]) -> bool:
+        """Whether another swap would touch what this one loads or stops."""
+        own = self.evict
+        return target in own or any(model == self.target or model in own for model in evict)
+
+
+@dataclass(slots=True, eq=False)
+class Model:
+    """All that is known of one model.
+
+    Attributes:
+        spec: what its next start uses.
+        child: its youngest incarnation, from the order to start on.
+        leaving: older incarnations whose end has not been reported.
+        leases: in flight, offered or held; the only answer to "is it busy".
+        last_use: a counter, not a clock; 0 = never.
+        is_draining: an unload waits for what is in flight.
+        is_removed: the configuration names it no longer; it ends when it is idle.
+        group: the group it was in when it was removed.
+        load_time: how long its last load took.
+    """
+
+    id: ModelId
+    spec: ModelSpec
+    child: Child | None = None
+    leaving: set[Incarnation] = field(default_factory=set)
+    swap: Swap | None = None
+    leases: dict[LeaseId, Lease] = field(default_factory=dict)
+    last_use: int = 0
+    back_off: BackOff = field(default_factory=BackOff)
+    is_draining: bool = False
+    is_removed: bool = False
+    group: GroupSpec | None = None
+    load_time: Seconds | None = None
+    since: Seconds = Seconds(0.0)
+
+    @property
+    def is_ready(self) -> bool:
+        """A child answers requests and has not been told to stop."""
+        return self.child is not None and self.child.phase is Phase.READY
+
+    @property
+    def is_gone(self) -> bool:
+        """No process of it is left."""
+        return self.child is None and not self.leaving
+
+    @property
+    def incarnations(self) -> set[Incarnation]:
+        """The starts whose end has not been reported."""
+        return self.leaving | ({self.child.incarnation} if self.child is not None else set())
+
+    @property
+    def is_idle_and_gone(self) -> bool:
+        """Nothing is left of it: no process, no swap, no lease."""
+        return self.is_gone and self.swap is None and not self.leases
+
+    @property
+    def running_spec(self) -> ModelSpec:
+        """What its child was started with; without one, what the next start uses."""
+        return self.spec if self.child is None else self.child.spec
+
+    @property
+    def is_closing(self) -> bool:
+        """It takes no new requests and stops when it is idle."""
+        return self.is_draining or self.is_removed
+
+    @property
+    def limit(self) -> int:
+        """How many requests it takes at once."""
+        child = self.child
+        if child is not None and child.total_slots and self.spec.slots_from_child:
+            return child.total_slots
+        return self.spec.slots
+
+    @property
+    def coldness(self) -> tuple[int, bool, int, ModelId]:
+        """The order in which models make room: stopping, then idle, then busy; the least recently used first."""
+        if self.leases:
+            return (2, not self.is_removed, self.last_use, self.id)
+        is_stopping = self.swap is None and (
+            self.child is None or self.child.phase is Phase.STOPPING
+        )
+        return (0 if is_stopping else 1, True, self.last_use, self.id)
+
+
+@dataclass(slots=True, eq=False)
+class Listener:
+    """One worker process of a listener, and what it has here.
+
+    Attributes:
+        silence: set while it is suspected; when it comes, what the worker had is given up.
+    """
+
+    worker: WorkerId
+    name: ListenerName
+    pid: int
+    leases: dict[LeaseId, Lease] = field(default_factory=dict)
+    waiters: dict[RequestId, Waiter] = field(default_factory=dict)
+    silence: Alarm | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Unload:
+    """A control client waits for models to be gone.
+
+    Attributes:
+        awaits: incarnations whose end has not been reported.
+    """
+
+    ask: AskId
+    awaits: set[Incarnation] = field(default_factory=set)
+
+
+@dataclass(slots=True, eq=False)
+class Ending:
+    """The scheduler is shutting down.
+
+    Attributes:
+        is_over: leases have had their time.
+        is_told: the process has been told to end.
+    """
+
+    is_over: bool = False
+    is_told: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Places:
+    """When the changed places in the line are told next, and were told last."""
+
+    told: Seconds = Seconds(float("-inf"))
+    alarm: Alarm | None = None
+
+
+Due = Lease | Waiter | Listener | Model | Ending | Places
+"""Whatever a deadline is about."""
