@@ -21,8 +21,6 @@ TESTED_AT_THE_DOOR = {
     "qmsup/processes/backends": "tests/processes/backends/test_meanings.py",
     # What a probe asks for and how its answer is judged.
     "qmsup/upstream/readiness.py": "tests/upstream/test_probe.py",
-    # The protocol and what proves to keep it.
-    "qmsup/core/eviction/policy.py": "tests/core/eviction/test_conformance.py",
     # Two ends of one conversation.
     "qmsup/transport": "tests/transport/test_sockets.py",
     # Werkzeug's side of a listener: a request in, an answer or an order to the relay out.

@@ -125,12 +125,10 @@ class _Search:
         """The finds of a part that may matter.
 
         Args:
-            part: anything.
+            part: one that names a model that is asked about.
             live: models that stand elsewhere too, so that finds with and without them may come to the same end.
         """
         models = part.models & self._asked
-        if not models:
-            return [_NOTHING]
         if not part.parts:
             return [_Find(models, self._worth(models), 0)]
         live &= models
