@@ -1,4 +1,5 @@
 import logging
+import random
 import select
 import socket
 from collections.abc import Iterator
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from qmsup.listener.relay.engine import RelayOptions
-from qmsup.wire.listening import Ask, Beat, Done
+from qmsup.wire.listening import Ask, Beat, Done, Loading, Moved, Refused
 from tests.support.granting import PATIENCE, GrantingScheduler, grant
 from tests.support.relaying import (
     Relaying,
@@ -103,3 +104,55 @@ def test_an_engine_that_ends_cuts_its_clients_off(both: Both) -> None:
     client.settimeout(PATIENCE)
     assert client.recv(10) == b""
     client.close()
+
+
+def test_nothing_is_left_of_clients_and_children_that_come_and_go_as_they_like(
+    both: Both, caplog: pytest.LogCaptureFixture
+) -> None:
+    engine, scheduler = both
+    chance = random.Random(7)
+    answers = [
+        plain(b"x" * 200_000),
+        SSE_HEAD + chunked(b"data: 1\n\n"),
+        SSE_HEAD + chunked(b"data: 1\n\n", ended=False),
+        b"HTTP/1.1 200 OK\r\n\r\nabc",
+        b"",
+        b"nonsense\r\n",
+    ]
+    watched = engine.do(lambda: len(engine.engine._handlers))
+
+    def whatever(to: socket.socket, _request: bytes) -> None:
+        to.sendall(chance.choice(answers))
+
+    with upstream(whatever) as child:
+        scheduler.on_ask = lambda ask: chance.choice(
+            [
+                [grant(ask, child.where)],
+                [grant(ask, child.where)] * 2,
+                [Moved(places=((ask.request, 3),)), grant(ask, child.where)],
+                [Loading(request=ask.request)],
+                [Refused(request=ask.request, code="line_full", message="full")],
+                [grant(ask, "127.0.0.1:1")],
+                [],
+            ]
+        )
+        clients: list[socket.socket] = []
+        for _ in range(300):
+            clients.append(
+                engine.hold(
+                    order(b"abc", streaming=chance.random() < 0.5),
+                    is_http11=chance.random() < 0.8,
+                    keeps_alive=chance.random() < 0.5,
+                )
+            )
+            if chance.random() < 0.5:
+                clients.pop(chance.randrange(len(clients))).close()
+        for client in clients:
+            client.close()
+        engine.until(lambda: engine.engine.held == 0)
+        engine.until(lambda: len(engine.engine._handlers) == watched)
+
+    assert (engine.link.waiting, engine.link.held) == (0, 0)
+    assert len(engine.ends) == 300
+    assert "relay.broken" not in caplog.text
+    assert "link.broken" not in caplog.text
