@@ -50,6 +50,7 @@ def order_for(environ: Environ, relayed: Relayed, catalog: Catalog, max_body: in
             ),
             body=body.content,
             streaming=relayed.generates and wants_stream(fields),
+            dialect=relayed.dialect,
             hold=wish(environ, "HTTP_X_QM_HOLD_MS"),
             patience=wish(environ, "HTTP_X_QM_PATIENCE_MS"),
             timeout=wish(environ, "HTTP_X_QM_TIMEOUT_MS"),

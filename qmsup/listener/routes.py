@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from qmsup.listener.outcome import Dialect
+
 
 @dataclass(frozen=True, slots=True)
 class Relayed:
@@ -10,22 +12,24 @@ class Relayed:
     Attributes:
         path: as the child knows it.
         generates: it can answer with a stream of tokens, so a placeholder may be sent while it waits.
+        dialect: how its answers tell of tool calls.
     """
 
     path: str
     generates: bool = False
+    dialect: Dialect = Dialect.NONE
 
 
 _RELAYED = (
-    Relayed("/v1/chat/completions", generates=True),
+    Relayed("/v1/chat/completions", generates=True, dialect=Dialect.CHAT),
     Relayed("/v1/completions", generates=True),
-    Relayed("/v1/responses", generates=True),
-    Relayed("/v1/messages", generates=True),
+    Relayed("/v1/responses", generates=True, dialect=Dialect.RESPONSES),
+    Relayed("/v1/messages", generates=True, dialect=Dialect.MESSAGES),
     Relayed("/v1/messages/count_tokens"),
     Relayed("/v1/embeddings"),
     Relayed("/v1/rerank"),
     Relayed("/v1/reranking"),
-    Relayed("/chat/completions", generates=True),
+    Relayed("/chat/completions", generates=True, dialect=Dialect.CHAT),
     Relayed("/completions", generates=True),
     Relayed("/completion", generates=True),
     Relayed("/infill", generates=True),

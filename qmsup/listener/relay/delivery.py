@@ -1,7 +1,8 @@
 """How an upstream's body reaches the client: as it came, or in a framing of our own.
 
 Each way is fed what arrived and gives what to send on. `is_complete` is true once the answer has come whole.
-`break_off` gives what tells the client that there will be no more, before its connection is closed.
+`break_off` gives what tells the client that there will be no more, before its connection is closed. Where a reading
+is given, it sees the payload as it passes.
 """
 
 import json
@@ -9,6 +10,7 @@ from typing import Protocol
 
 from qmsup.errors import Code, Refusal
 from qmsup.listener.errors import sse_error
+from qmsup.listener.outcome import Reading
 from qmsup.listener.relay.framing import Chunked, Counted, Framing, FramingError, NoBody
 
 LAST_CHUNK = b"0\r\n\r\n"
@@ -42,22 +44,28 @@ def chunk(data: bytes) -> bytes:
 class Passing:
     """Bytes as they came, framing and all."""
 
-    __slots__ = ("_feed", "_framing", "_is_event_stream", "is_complete")
+    __slots__ = ("_feed", "_framing", "_is_event_stream", "_reading", "is_complete")
 
-    def __init__(self, framing: Framing, *, is_event_stream: bool) -> None:
+    def __init__(
+        self, framing: Framing, *, is_event_stream: bool, reading: Reading | None = None
+    ) -> None:
         self._framing = framing
         self._feed = framing.feed
+        self._reading = reading
         self._is_event_stream = is_event_stream
         self.is_complete = framing.ended
 
     def feed(self, data: bytes) -> bytes:
         """What to send for what arrived."""
+        payload: list[bytes] | None = None if self._reading is None else []
         try:
-            taken = self._feed(data)
+            taken = self._feed(data, payload)
         except FramingError:
             # What came before the fault was not passed on, so where the client stands is not where we stand.
             self._is_event_stream = False
             raise
+        if payload and self._reading is not None:
+            self._reading.feed(payload[0] if len(payload) == 1 else b"".join(payload))
         self.is_complete = self._framing.ended
         return data if taken == len(data) else data[:taken]
 
@@ -82,10 +90,18 @@ class Passing:
 class Rewrapped:
     """The payload in chunks of ours, or bare for a client that knows no chunks."""
 
-    __slots__ = ("_chunked", "_framing", "_is_event_stream", "is_complete")
+    __slots__ = ("_chunked", "_framing", "_is_event_stream", "_reading", "is_complete")
 
-    def __init__(self, framing: Framing, *, is_event_stream: bool, chunked: bool) -> None:
+    def __init__(
+        self,
+        framing: Framing,
+        *,
+        is_event_stream: bool,
+        chunked: bool,
+        reading: Reading | None = None,
+    ) -> None:
         self._framing = framing
+        self._reading = reading
         self._chunked = chunked
         self._is_event_stream = is_event_stream
         self.is_complete = framing.ended
@@ -93,6 +109,8 @@ class Rewrapped:
     def feed(self, data: bytes) -> bytes:
         """What to send for what arrived."""
         payload = self._framing.unwrap(data)
+        if self._reading is not None:
+            self._reading.feed(payload)
         self.is_complete = self._framing.ended
         if not payload:
             return self.ending()
@@ -122,10 +140,27 @@ class Rewrapped:
 class Enclosed:
     """An answer that is no event stream, for a client whose event stream has begun: one event, at its end."""
 
-    __slots__ = ("_chunked", "_collected", "_framing", "_is_error", "_status", "is_complete")
+    __slots__ = (
+        "_chunked",
+        "_collected",
+        "_framing",
+        "_is_error",
+        "_reading",
+        "_status",
+        "is_complete",
+    )
 
-    def __init__(self, framing: Framing, *, status: int, is_error: bool, chunked: bool) -> None:
+    def __init__(
+        self,
+        framing: Framing,
+        *,
+        status: int,
+        is_error: bool,
+        chunked: bool,
+        reading: Reading | None = None,
+    ) -> None:
         self._framing = framing
+        self._reading = reading
         self._status = status
         self._is_error = is_error
         self._chunked = chunked
@@ -134,7 +169,10 @@ class Enclosed:
 
     def feed(self, data: bytes) -> bytes:
         """Nothing, until the answer is whole."""
-        self._collected += self._framing.unwrap(data)
+        payload = self._framing.unwrap(data)
+        if self._reading is not None:
+            self._reading.feed(payload)
+        self._collected += payload
         if len(self._collected) > _MAX_COLLECTED:
             self._collected = self._collected[:_MAX_COLLECTED]
         self.is_complete = self._framing.ended

@@ -1,7 +1,7 @@
 """HTTP/1.1 answers as bytes: where a head ends, what it says about its body, where that body ends.
 
-Nothing here reads a socket. A framing is fed what arrived and says how much of it is the body (`feed`), or takes
-the payload out of it (`unwrap`); any split of the same bytes gives the same result.
+Nothing here reads a socket. A framing is fed what arrived and says how much of it is the body (`feed`), and what in
+it is payload (to a list that is handed in, or by `unwrap`); any split of the same bytes gives the same result.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class NoBody:
     ended = True
     is_delimited = True
 
-    def feed(self, data: bytes) -> int:  # noqa: ARG002 - one of the framings
+    def feed(self, data: bytes, payload: list[bytes] | None = None) -> int:  # noqa: ARG002 - one of the framings
         """How many bytes of `data` belong to the body: none."""
         return 0
 
@@ -48,11 +48,13 @@ class Counted:
         self.left = length
         self.ended = length == 0
 
-    def feed(self, data: bytes) -> int:
-        """How many bytes of `data` belong to the body."""
+    def feed(self, data: bytes, payload: list[bytes] | None = None) -> int:
+        """How many bytes of `data` belong to the body; they are added to `payload`."""
         taken = min(self.left, len(data))
         self.left -= taken
         self.ended = self.left == 0
+        if payload is not None:
+            payload.append(data[:taken])
         return taken
 
     def unwrap(self, data: bytes) -> bytes:
@@ -67,8 +69,10 @@ class UntilClose:
     ended = False
     is_delimited = False
 
-    def feed(self, data: bytes) -> int:
-        """How many bytes of `data` belong to the body: all."""
+    def feed(self, data: bytes, payload: list[bytes] | None = None) -> int:
+        """How many bytes of `data` belong to the body: all, and they are added to `payload`."""
+        if payload is not None:
+            payload.append(data)
         return len(data)
 
     def unwrap(self, data: bytes) -> bytes:
@@ -99,24 +103,21 @@ class Chunked:
         """Whether a whole number of chunks has come so far, and no part of another."""
         return not (self.ended or self.missing or self._crlf or self._line or self._trailing)
 
-    def feed(self, data: bytes) -> int:
-        """How many bytes of `data` belong to the body, its framing included."""
-        return self._walk(data, None)
-
     def unwrap(self, data: bytes) -> bytes:
         """The payload in `data`."""
         pieces: list[bytes] = []
-        self._walk(data, pieces)
+        self.feed(data, pieces)
         return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    def _walk(self, data: bytes, pieces: list[bytes] | None) -> int:
+    def feed(self, data: bytes, payload: list[bytes] | None = None) -> int:
+        """How many bytes of `data` belong to the body, framing included; what is between is added to `payload`."""
         at = 0
         end = len(data)
         while at < end and not self.ended:
             if self.missing:
                 stop = min(end, at + self.missing)
-                if pieces is not None:
-                    pieces.append(data[at:stop])
+                if payload is not None:
+                    payload.append(data[at:stop])
                 self.missing -= stop - at
                 at = stop
             elif self._crlf == 2 and data.startswith(b"\r\n", at):  # noqa: PLR2004 - both at once, as a rule
@@ -164,6 +165,7 @@ class Head:
     Attributes:
         reason: what followed the status code, possibly nothing.
         fields: each header line as it came, without line end, and its name in lower case; in order.
+        is_encoded: the payload is compressed.
         length: the rest of the buffer starts here.
     """
 
@@ -172,6 +174,7 @@ class Head:
     fields: tuple[tuple[bytes, bytes], ...]
     framing: Framing
     is_event_stream: bool
+    is_encoded: bool
     length: int
 
 
@@ -218,7 +221,7 @@ def _final(status: int, reason: bytes, lines: list[bytes], *, method: str, lengt
     fields: list[tuple[bytes, bytes]] = []
     counted: bytes | None = None
     coding: bytes | None = None
-    is_event_stream = False
+    is_event_stream = is_encoded = False
     for line in lines:
         name, colon, value = line.partition(b":")
         name = name.lower()
@@ -231,12 +234,15 @@ def _final(status: int, reason: bytes, lines: list[bytes], *, method: str, lengt
             coding = value if coding is None else coding + b"," + value
         elif name == b"content-type":
             is_event_stream = value.strip().lower().startswith(b"text/event-stream")
+        elif name == b"content-encoding":
+            is_encoded = value.strip().lower() not in (b"", b"identity")
     return Head(
         status,
         reason,
         tuple(fields),
         _framing(status, counted, coding, method),
         is_event_stream,
+        is_encoded,
         length,
     )
 

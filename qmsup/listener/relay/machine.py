@@ -12,6 +12,7 @@ from enum import IntEnum
 
 from qmsup.errors import Code, Refusal, status_of
 from qmsup.listener.errors import error_response, sse_error
+from qmsup.listener.outcome import Outcome, Reading, reading_of
 from qmsup.listener.placeholder import LOADING, Placeholder, waiting
 from qmsup.listener.relay.delivery import LAST_CHUNK, Delivery, Enclosed, Passing, Rewrapped, chunk
 from qmsup.listener.relay.framing import Chunked, FramingError, Head, read_head
@@ -58,6 +59,7 @@ class Exchange:
     __slots__ = (
         "_buffer",
         "_delivery",
+        "_dialect",
         "_granted",
         "_head_is_out",
         "_is_delimited",
@@ -67,8 +69,8 @@ class Exchange:
         "_model",
         "_origin",
         "_placeholder",
+        "_reading",
         "_request",
-        "_upstream_status",
         "ending",
         "outcome",
         "phase",
@@ -100,13 +102,14 @@ class Exchange:
         self._request = order.request
         self._model = order.model
         self._method = order.method
+        self._dialect = order.dialect
         self._origin = order.origin
         self._is_http11 = is_http11
         self._keeps_alive = keeps_alive
         self._placeholder = placeholder
         self._head_is_out = False
         self._is_delimited = True
-        self._upstream_status = 0
+        self._reading: Reading | Outcome = Outcome.UNKNOWN
         self._buffer = b""
         self._granted: Granted | None = None
         self._delivery: Delivery | None = None
@@ -174,7 +177,7 @@ class Exchange:
         """Nobody is there to read any more."""
         self.phase = Phase.DONE
         self.ending = Ending.CLOSE
-        self.outcome = "abandoned"
+        self.outcome = Outcome.ABANDONED
 
     # ---- inside
 
@@ -212,17 +215,29 @@ class Exchange:
             return b""
         self._buffer = b""
         self.phase = Phase.BODY
+        self._reading = reading_of(
+            self._dialect,
+            status=head.status,
+            is_event_stream=head.is_event_stream,
+            is_encoded=head.is_encoded,
+        )
         if self._head_is_out:
             return self._continue_placeholder(head, buffer[head.length :])
         return self._begin(head, buffer[head.length :])
 
     def _begin(self, head: Head, rest: bytes) -> bytes:
-        self.status = self._upstream_status = head.status
+        self.status = head.status
+        reading = self._reading if isinstance(self._reading, Reading) else None
         passes = self._is_http11 or type(head.framing) is not Chunked
         delivery: Delivery = (
-            Passing(head.framing, is_event_stream=head.is_event_stream)
+            Passing(head.framing, is_event_stream=head.is_event_stream, reading=reading)
             if passes
-            else Rewrapped(head.framing, is_event_stream=head.is_event_stream, chunked=False)
+            else Rewrapped(
+                head.framing,
+                is_event_stream=head.is_event_stream,
+                chunked=False,
+                reading=reading,
+            )
         )
         self._is_delimited = passes and head.framing.is_delimited
         self._keeps_alive = self._keeps_alive and self._is_delimited
@@ -249,15 +264,21 @@ class Exchange:
 
     def _continue_placeholder(self, head: Head, rest: bytes) -> bytes:
         is_error = head.status not in _SUCCESS
+        reading = self._reading if isinstance(self._reading, Reading) else None
         delivery: Rewrapped | Enclosed
         if head.is_event_stream and not is_error:
-            delivery = Rewrapped(head.framing, is_event_stream=True, chunked=self._is_http11)
+            delivery = Rewrapped(
+                head.framing, is_event_stream=True, chunked=self._is_http11, reading=reading
+            )
         else:
             delivery = Enclosed(
-                head.framing, status=head.status, is_error=is_error, chunked=self._is_http11
+                head.framing,
+                status=head.status,
+                is_error=is_error,
+                chunked=self._is_http11,
+                reading=reading,
             )
         self._delivery = delivery
-        self._upstream_status = head.status
         said = delivery.feed(rest) if rest else delivery.ending()
         if delivery.is_complete:
             self._finish()
@@ -266,12 +287,12 @@ class Exchange:
     def _finish(self) -> None:
         self.phase = Phase.DONE
         self.ending = Ending.KEEP if self._keeps_alive else Ending.CLOSE
-        # The place to read finish_reason from the answer's tail, for `tool_calls` and `unknown`.
-        self.outcome = "finished" if self._upstream_status in _SUCCESS else "failed"
+        reading = self._reading
+        self.outcome = reading.outcome() if isinstance(reading, Reading) else reading
 
     def _refuse(self, refusal: Refusal) -> bytes:
         self.phase = Phase.DONE
-        self.outcome = "failed"
+        self.outcome = Outcome.FAILED
         self.ending = Ending.KEEP if self._keeps_alive else Ending.CLOSE
         if self._head_is_out:
             end = LAST_CHUNK if self._is_http11 else b""
@@ -289,7 +310,7 @@ class Exchange:
         if self.phase < Phase.BODY and not self._head_is_out:
             return self._refuse(refusal)
         self.phase = Phase.DONE
-        self.outcome = "failed"
+        self.outcome = Outcome.FAILED
         self.ending = Ending.CLOSE
         if self._delivery is None:
             return self._framed(sse_error(refusal))

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import BinaryIO
 
 from qmsup.ids import ModelId, RequestId
+from qmsup.listener.outcome import Dialect
 from qmsup.units import Seconds
 
 
@@ -17,6 +18,7 @@ class RelayOrder:
         body: what follows the head, or an open file (at its start) that holds it when it is large.
         streaming: the client asked for an event stream, so a placeholder may be sent while it waits.
         method: the client's; a HEAD has an answer without a body.
+        dialect: how its answer tells of tool calls.
         hold, patience, timeout: what the client's headers said; None = nothing.
     """
 
@@ -26,6 +28,7 @@ class RelayOrder:
     head: bytes
     body: bytes | BinaryIO
     streaming: bool = False
+    dialect: Dialect = Dialect.NONE
     hold: Seconds | None = None
     patience: Seconds | None = None
     timeout: Seconds | None = None

@@ -1,0 +1,125 @@
+"""How an answer of a child ended, in the words that the scheduler gates holds by.
+
+What decides is read in passing, in the payload of the body: the bytes that say it in JSON, such as
+`"finish_reason":"tool_calls"`, are looked for as they stand. That is exact without parsing, for they hold bare
+quotes: what a model wrote lies inside JSON strings, where each quote has a backslash before it. An error event
+starts a line, and a JSON string holds no line end either.
+
+So nothing is kept but the last few bytes, and it does not matter where in an answer the words stand (llama-server
+puts `finish_reason` first in a plain answer, and before the timings in a stream), how long the answer is, or how it
+was cut into reads and chunks. A tail that is kept and parsed at the end fails on all three, and needs kilobytes for
+every stream that is held.
+
+One thing can deceive it: in a plain answer of `/v1/messages` the arguments of a call are bare JSON that the model
+chose. But where there is a call, it is nearly always what the answer ended with.
+"""
+
+import re
+from dataclasses import dataclass
+from enum import Enum, StrEnum
+
+_SUCCESS = range(200, 300)
+_OVERLAP = 63
+"""One byte less than the longest match: what of it may have come before."""
+
+
+class Outcome(StrEnum):
+    """How the work under a lease ended, as `Done` tells it."""
+
+    TOOL_CALLS = "tool_calls"
+    FINISHED = "finished"
+    FAILED = "failed"
+    ABANDONED = "abandoned"
+    UNKNOWN = "unknown"
+
+
+class Dialect(Enum):
+    """In which API's words an endpoint tells of tool calls."""
+
+    NONE = "none"
+    """It makes none."""
+    CHAT = "chat"
+    MESSAGES = "messages"
+    RESPONSES = "responses"
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """What says that there was a call.
+
+    Attributes:
+        sign: a part of every match, which hardly any other event has: quicker to look for than the pattern.
+        call: a name, a value, and the spaces that some servers put between them; at most 64 bytes.
+    """
+
+    sign: bytes
+    call: re.Pattern[bytes]
+
+
+def _words(sign: bytes, name: bytes, values: bytes) -> _Words:
+    return _Words(sign, re.compile(rb'"%b"[ \t]{0,8}:[ \t]{0,8}"(?:%b)"' % (name, values)))
+
+
+_WORDS = {
+    Dialect.NONE: None,
+    Dialect.CHAT: _words(b"_call", b"finish_reason", b"tool_calls|function_call"),
+    Dialect.MESSAGES: _words(b'"tool_use"', b"stop_reason", b"tool_use"),
+    Dialect.RESPONSES: _words(b'_call"', b"type", b"function_call|custom_tool_call"),
+}
+# As OpenAI, Anthropic and llama-server write it; the latter puts data of another form under Anthropic's name.
+_ERROR = re.compile(
+    rb'\n(?:event: ?error[\r\n]|data: ?\{ ?"(?:error" ?: ?[{"]|type" ?: ?"(?:error|response\.failed)"))'
+)
+
+
+class Reading:
+    """The words of one successful answer, picked out while it passes."""
+
+    __slots__ = ("_before", "_errors", "_has_call", "_has_error", "_words")
+
+    def __init__(self, dialect: Dialect, *, is_event_stream: bool) -> None:
+        self._words = _WORDS[dialect]
+        self._errors = _ERROR.search if is_event_stream else None
+        self._before = b"\n"  # what starts the body starts a line
+        self._has_call = False
+        self._has_error = False
+
+    def feed(self, payload: bytes) -> None:
+        """See what came: the body without the framing of its transfer, in any pieces."""
+        window = self._before + payload
+        self._before = window[-_OVERLAP:]
+        words = self._words
+        if words is not None and words.sign in window and words.call.search(window):
+            self._has_call = True
+        if self._errors is not None and self._errors(window):
+            self._has_error = True
+
+    def outcome(self) -> Outcome:
+        """What the whole answer amounts to; unknown, if it ends as no answer of its kind does."""
+        if self._has_error:
+            return Outcome.FAILED
+        if self._has_call:
+            return Outcome.TOOL_CALLS
+        if self._words is None or self._before.rstrip().endswith((b"}", b"[DONE]")):
+            return Outcome.FINISHED
+        return Outcome.UNKNOWN
+
+
+def reading_of(
+    dialect: Dialect, *, status: int, is_event_stream: bool, is_encoded: bool
+) -> Reading | Outcome:
+    """What to read an answer with, or its outcome where its body has no say in it.
+
+    Args:
+        dialect: of the endpoint that was asked.
+        status: of the answer.
+        is_event_stream: it may end in an error event, whatever its status said.
+        is_encoded: the body is compressed.
+    """
+    if status not in _SUCCESS:
+        return Outcome.FAILED
+    if is_encoded:
+        return Outcome.FINISHED if dialect is Dialect.NONE else Outcome.UNKNOWN
+    if dialect is Dialect.NONE and not is_event_stream:
+        return Outcome.FINISHED
+    return Reading(dialect, is_event_stream=is_event_stream)
