@@ -1,1 +1,17 @@
-"""The scheduler has one door: `Scheduler.handle(event, now) -> list[Effect]`. Events happened, effects are orders."""
+"""The scheduler has one door: `Scheduler.handle(event, now) -> list[Effect]`. Events happened, effects are orders.
+
+| question | module |
+| --- | --- |
+| what can happen, what can be ordered? | `events`, `effects` |
+| may this request be served, and if not, why? | `admission`: one function, asked on arrival and for the line |
+| who waits, in which order? | `line`, `places` (who is told), `waiting` (how one comes and goes) |
+| what becomes of a request, and of the line after an event? | `requests` |
+| is this model busy? | `leases` |
+| what is loaded, and what stops for it? | `swaps`, `residency` (the orders), `children` (the reports) |
+| what does an operator's wish do? | `unload`, `reload`, `shutdown` |
+| what happens when time passes? | `deadlines` |
+| what is known? | `state`, `records`; `views` shows it, `invariants` checks it |
+
+A handler changes the state and leaves its orders there. What may help somebody who waits *stirs* the line; the line is
+looked at once, when the handler is done. So no handler needs to know who waits, and none can forget to look.
+"""

@@ -10,7 +10,7 @@ from qmsup.core.scheduling.line import Waiter
 from qmsup.core.scheduling.records import Model, Phase, Swap, SwapPhase
 from qmsup.core.scheduling.state import State
 from qmsup.errors import InvariantBrokenError
-from qmsup.ids import RequestId
+from qmsup.ids import ModelId, RequestId
 from qmsup.units import Seconds
 
 
@@ -139,6 +139,8 @@ def _of_a_model(state: State, model: Model) -> Iterator[str]:
 
 def _of_waiting(state: State) -> Iterator[str]:
     """Nobody waits who could be served, or beside a box where nothing happens."""
+    if state.running_beside(ModelId("")) != state.by_coldness():
+        yield f"{state.running_beside(ModelId(''))} is not the order in which models make room"
     if state.stirred or state.is_stirred:
         yield "something changed, and the line was not looked at"
     for group in state.line.groups.values():

@@ -30,6 +30,7 @@ def applied(state: State, spec: Spec) -> None:
     for model in removed:
         _remove(state, model)
     residency.renew_policy(state)
+    state.reorder()
     state.record("config.applied", evicts=tuple(model.id for model in removed))
     state.stir_all()
 

@@ -160,11 +160,14 @@ class State:
         else:
             self._residents[model.id] = model
 
+    def by_coldness(self) -> tuple[ModelId, ...]:
+        """What is resident, coldest first, looked up anew."""
+        return tuple(model.id for model in sorted(self._residents.values(), key=_coldness))
+
     def running_beside(self, target: ModelId) -> tuple[ModelId, ...]:
         """What is resident beside the target, coldest first."""
         if self._running is None:
-            by_coldness = sorted(self._residents.values(), key=_coldness)
-            self._running = tuple(model.id for model in by_coldness)
+            self._running = self.by_coldness()
         if target in self._residents:
             return tuple(model for model in self._running if model != target)
         return self._running

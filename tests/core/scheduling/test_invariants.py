@@ -105,6 +105,7 @@ def list_what_is_gone(state: State) -> None:
 
 def wait_beside_an_open_door(state: State) -> None:
     state.models[A].leases.clear()
+    state.reorder()
     for one in list(state.leases):
         del state.leases[one]
     state.listeners[WORKER].leases.clear()
@@ -167,6 +168,12 @@ def hide_from_the_listener(state: State) -> None:
     del state.listeners[WORKER].waiters[R3]
 
 
+def use_without_telling(state: State) -> None:
+    state.running_beside(X)
+    state.models[C].last_use = 99
+    state.models[C].leases = state.models[A].leases
+
+
 def leave_the_line_alone(state: State) -> None:
     state.stir_all()
 
@@ -201,6 +208,7 @@ BREAKS: dict[str, Callable[[State], None]] = {
     "is still there": keep_what_was_removed,
     "a is not listed": hide_a_resident,
     "x is listed": list_what_is_gone,
+    "not the order in which": use_without_telling,
     "was not looked at": leave_the_line_alone,
     "could have had": wait_beside_an_open_door,
     "a load that nobody wants": wait_for_what_nobody_wants,
