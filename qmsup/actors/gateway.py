@@ -35,6 +35,14 @@ _REMEMBERED_REPLIES = 256
 _log = Log("gateway")
 
 ToWorker = Grant | Refuse | Cut | LineMoved | TellLoading
+_AfterHello = (
+    listening.Ask
+    | listening.Leave
+    | listening.Accepted
+    | listening.Declined
+    | listening.Done
+    | listening.Beat
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +54,10 @@ class Greeted:
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """A worker said something, if only that it lives; with a beat, what it has."""
+    """A worker that has greeted said something: what happened, or with a beat what it has."""
 
     worker: WorkerId
-    event: Event | None
-    tally: Tally | None = None
+    said: Event | Tally
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +100,7 @@ class Gateway:
         worker = WorkerId(_text(sender))
         if isinstance(message, listening.Hello):
             return Greeted(_joined(worker, message))
-        return Heard(worker, _event_of(worker, message), _tally_of(message))
+        return Heard(worker, _said(worker, message))
 
     def welcome(self, worker: WorkerId) -> None:
         """Answer a greeting."""
@@ -215,7 +222,7 @@ def _seconds(ms: int | None) -> Seconds | None:
     return None if ms is None else seconds_from_ms(ms)
 
 
-def _event_of(worker: WorkerId, message: listening.FromWorker) -> Event | None:
+def _said(worker: WorkerId, message: _AfterHello) -> Event | Tally:
     match message:
         case listening.Ask():
             return _arrived(worker, message)
@@ -229,16 +236,10 @@ def _event_of(worker: WorkerId, message: listening.FromWorker) -> Event | None:
             return RequestAbandoned(request=message.request)
         case listening.Declined():
             return GrantDeclined(request=message.request)
-        case listening.Beat() | listening.Hello():
-            return None
+        case listening.Beat(waiting=waiting, held=held):
+            return Tally(waiting=waiting, held=held)
         case _:
             assert_never(message)
-
-
-def _tally_of(message: listening.FromWorker) -> Tally | None:
-    if isinstance(message, listening.Beat):
-        return Tally(waiting=message.waiting, held=message.held)
-    return None
 
 
 def _outcome(done: listening.Done) -> Outcome:

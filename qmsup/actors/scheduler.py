@@ -148,18 +148,13 @@ class SchedulerActor(pykka.ThreadingActor):
                 assert_never(unexpected)
 
     def _hear(self, heard: Heard) -> None:
-        worker = heard.worker
-        is_known = self._workers.hear(worker, _now())
-        if is_known and heard.event is not None:
-            self._handle(heard.event)
-        elif not is_known or not self._agrees(heard):
+        worker, said = heard.worker, heard.said
+        if not self._workers.hear(worker, _now()):
             self._gateway.ask_to_greet(worker)
-
-    def _agrees(self, heard: Heard) -> bool:
-        if heard.tally is None:
-            return True
-        known = views.tally(self._core.state, heard.worker)
-        return self._workers.agree(heard.worker, heard.tally, known)
+        elif not isinstance(said, views.Tally):
+            self._handle(said)
+        elif not self._workers.agree(worker, said, views.tally(self._core.state, worker)):
+            self._gateway.ask_to_greet(worker)
 
     def _handle(self, event: Event) -> None:
         effects = self._core.handle(event, _now())

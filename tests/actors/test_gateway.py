@@ -108,9 +108,7 @@ def test_a_worker_s_message_becomes_an_event(wired: Wired, name: str) -> None:
 def test_a_beat_tells_what_the_worker_has(wired: Wired) -> None:
     beat = codec.encode(listening.Beat(waiting=1, held=2))
 
-    assert wired.gateway.read(WORKER.encode(), beat) == Heard(
-        WORKER, None, Tally(waiting=1, held=2)
-    )
+    assert wired.gateway.read(WORKER.encode(), beat) == Heard(WORKER, Tally(waiting=1, held=2))
 
 
 def test_a_greeting_tells_leases_and_waiters_with_their_time(wired: Wired) -> None:

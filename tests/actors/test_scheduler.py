@@ -1,6 +1,10 @@
 """The scheduler process without the process: a real socket, real children, and a worker that says what it is told."""
 
+from pathlib import Path
+
 from qmsup.ids import ModelId, RequestId
+from qmsup.spec import SchedulerSpec
+from qmsup.units import Seconds
 from qmsup.wire.listening import (
     Accepted,
     Declined,
@@ -14,9 +18,12 @@ from qmsup.wire.listening import (
 from tests.support.scheduler_actor import (
     EPOCH,
     FIRST_INCARNATION,
+    QUICK,
     ControlPeer,
     WorkerPeer,
     becomes,
+    models_of,
+    scheduler_of,
 )
 
 
@@ -70,6 +77,19 @@ def test_an_ask_that_is_repeated_gets_the_same_answer(worker: WorkerPeer) -> Non
     worker.ask("r1")
 
     assert worker.hears(Granted) == first
+
+
+def test_an_offer_that_nobody_takes_up_lapses(places: Path, checked: None) -> None:
+    spec = models_of(QUICK, scheduler=SchedulerSpec(offer_timeout=Seconds(0.2)))
+    with scheduler_of(spec, places) as running:
+        worker, client = running.worker(), running.client()
+        worker.ask("r1")
+        granted = worker.hears(Granted)
+        becomes(lambda: client.model()["inflight"], 0)
+
+        worker.say(Accepted(request=granted.request))  # late, and the child is still there
+
+        becomes(lambda: client.worker()["held"], 1)
 
 
 def test_a_model_that_is_not_configured_is_refused_with_what_is_like_it(

@@ -26,8 +26,7 @@ TESTED_AT_THE_DOOR = {
     # Werkzeug's side of a listener: a request in, an answer or an order to the relay out.
     "qmsup/listener": "tests/listener/test_app.py",
     # Assembly: what it does shows when everything runs.
-    "qmsup/daemon": "tests/system",
-    "qmsup/daemon/commands": "tests/system",
+    "qmsup/daemon/commands": "tests/daemon",
     "qmsup/actors": "tests/system",
     "qmsup/__main__.py": "tests/control/test_command_line.py",
 }
