@@ -53,6 +53,7 @@ def test_every_relayed_path_gives_an_order(path: str) -> None:
     assert order.method == "POST"
     assert order.request.startswith("q-")
     assert order.streaming is RELAYED[path].generates
+    assert order.dialect is RELAYED[path].dialect
 
 
 def test_orders_are_told_apart() -> None:

@@ -46,7 +46,9 @@ def real(tag: str, **options: Any) -> dict[str, Any]:
     """A model entry whose child is the real llama-server; `est` is its estVramGB."""
     est = options.pop("est", 3.0)
     extra = options.pop("args", "-c 2048 -np 2")
-    shape = {k: options.pop(k) for k in ("dim", "layers", "ff", "heads") if k in options}
+    shape = {
+        k: options.pop(k) for k in ("dim", "layers", "ff", "heads", "tool_calls") if k in options
+    }
     endless = options.pop("eos_p", 0)  # an answer's length is then what the request says
     model = tiny_model(tag, eos_p=endless, **shape)
     return {

@@ -372,6 +372,7 @@ class Held:
             method=self.method,
             path=self._line.split(b" ", 2)[1].partition(b"?")[0].decode("latin-1"),
             status=self._exchange.status,
+            outcome=self._exchange.outcome,
             bytes=self._sent,
             ms=round((self._loop.now - self._since) * 1000),
             request=self.request,
