@@ -21,6 +21,9 @@ from enum import Enum, StrEnum
 _SUCCESS = range(200, 300)
 _OVERLAP = 63
 """One byte less than the longest match: what of it may have come before."""
+_PIECES_AT_ONCE = 4
+_LARGE = 2048
+"""A look costs more to begin than to do, so a few events wait for one that sees them all: a kilobyte, as a rule."""
 
 
 class Outcome(StrEnum):
@@ -73,20 +76,30 @@ _ERROR = re.compile(
 
 
 class Reading:
-    """The words of one successful answer, picked out while it passes."""
+    """The words of one successful answer, picked out while it passes.
 
-    __slots__ = ("_before", "_errors", "_has_call", "_has_error", "_words")
+    Attributes:
+        pieces: what came and was not looked through yet: the body without the framing of its transfer.
+    """
+
+    __slots__ = ("_before", "_errors", "_has_call", "_has_error", "_words", "pieces")
 
     def __init__(self, dialect: Dialect, *, is_event_stream: bool) -> None:
         self._words = _WORDS[dialect]
         self._errors = _ERROR.search if is_event_stream else None
+        self.pieces: list[bytes] = []
         self._before = b"\n"  # what starts the body starts a line
         self._has_call = False
         self._has_error = False
 
-    def feed(self, payload: bytes) -> None:
-        """See what came: the body without the framing of its transfer, in any pieces."""
-        window = self._before + payload
+    def added(self, size: int) -> None:
+        """Something was added to `pieces`, in a read of this many bytes."""
+        if len(self.pieces) >= _PIECES_AT_ONCE or size > _LARGE:
+            self._look()
+
+    def _look(self) -> None:
+        window = self._before + b"".join(self.pieces)
+        self.pieces.clear()
         self._before = window[-_OVERLAP:]
         words = self._words
         if words is not None and words.sign in window and words.call.search(window):
@@ -96,6 +109,7 @@ class Reading:
 
     def outcome(self) -> Outcome:
         """What the whole answer amounts to; unknown, if it ends as no answer of its kind does."""
+        self._look()
         if self._has_error:
             return Outcome.FAILED
         if self._has_call:

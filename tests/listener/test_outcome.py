@@ -26,7 +26,8 @@ CALLING = [dialect for dialect in Dialect if dialect is not Dialect.NONE]
 def read(*pieces: bytes, dialect: Dialect, stream: bool = True) -> Outcome:
     reading = Reading(dialect, is_event_stream=stream)
     for piece in pieces:
-        reading.feed(piece)
+        reading.pieces.append(piece)
+        reading.added(len(piece))
     return reading.outcome()
 
 

@@ -44,7 +44,7 @@ def chunk(data: bytes) -> bytes:
 class Passing:
     """Bytes as they came, framing and all."""
 
-    __slots__ = ("_feed", "_framing", "_is_event_stream", "_reading", "is_complete")
+    __slots__ = ("_feed", "_framing", "_is_event_stream", "_pieces", "_reading", "is_complete")
 
     def __init__(
         self, framing: Framing, *, is_event_stream: bool, reading: Reading | None = None
@@ -52,20 +52,20 @@ class Passing:
         self._framing = framing
         self._feed = framing.feed
         self._reading = reading
+        self._pieces = None if reading is None else reading.pieces
         self._is_event_stream = is_event_stream
         self.is_complete = framing.ended
 
     def feed(self, data: bytes) -> bytes:
         """What to send for what arrived."""
-        payload: list[bytes] | None = None if self._reading is None else []
         try:
-            taken = self._feed(data, payload)
+            taken = self._feed(data, self._pieces)
         except FramingError:
             # What came before the fault was not passed on, so where the client stands is not where we stand.
             self._is_event_stream = False
             raise
-        if payload and self._reading is not None:
-            self._reading.feed(payload[0] if len(payload) == 1 else b"".join(payload))
+        if self._reading is not None:
+            self._reading.added(len(data))
         self.is_complete = self._framing.ended
         return data if taken == len(data) else data[:taken]
 
@@ -110,7 +110,8 @@ class Rewrapped:
         """What to send for what arrived."""
         payload = self._framing.unwrap(data)
         if self._reading is not None:
-            self._reading.feed(payload)
+            self._reading.pieces.append(payload)
+            self._reading.added(len(payload))
         self.is_complete = self._framing.ended
         if not payload:
             return self.ending()
@@ -171,7 +172,8 @@ class Enclosed:
         """Nothing, until the answer is whole."""
         payload = self._framing.unwrap(data)
         if self._reading is not None:
-            self._reading.feed(payload)
+            self._reading.pieces.append(payload)
+            self._reading.added(len(payload))
         self._collected += payload
         if len(self._collected) > _MAX_COLLECTED:
             self._collected = self._collected[:_MAX_COLLECTED]
