@@ -3,13 +3,14 @@
 import os
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path as FilePath
 
 from qmsup.config import catalogues, macros
 from qmsup.config.document import MAX_BYTES, Document, Value, read
 from qmsup.config.matrix import resolve_matrix
 from qmsup.config.models import resolve_models
-from qmsup.config.problems import Path, TooManyProblemsError
+from qmsup.config.problems import Path, Problems, TooManyProblemsError
 from qmsup.config.shape import Shape
 from qmsup.config.wording import examine, say
 from qmsup.errors import ConfigError
@@ -21,12 +22,39 @@ _ROUNDS = 5
 _EXAMPLE = 'models: {chat: {cmd: "llama-server -m /models/chat.gguf --port ${PORT}"}}'
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Configuration:
+    """A file that was read.
+
+    Attributes:
+        text: what it said then; it may say something else by now.
+    """
+
+    path: FilePath
+    text: str
+    spec: Spec
+
+
 def load(path: FilePath) -> Spec:
     """The configuration in a file.
 
     Raises:
         ConfigError: with every problem, one line each: `FILE:LINE: KEY: what is wrong; what to do`.
     """
+    return read_file(path).spec
+
+
+def read_file(path: FilePath) -> Configuration:
+    """The configuration in a file, and the very text that it was read from.
+
+    Raises:
+        ConfigError: as `load`.
+    """
+    text = _text_of(path)
+    return Configuration(path=path, text=text, spec=parse(text, name=str(path)))
+
+
+def _text_of(path: FilePath) -> str:
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)
@@ -37,11 +65,10 @@ def load(path: FilePath) -> Spec:
         text = f"{str(path)!r}: is no path; name a readable file"
         raise ConfigError((text,)) from error
     try:
-        text = data.decode("utf-8-sig")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise ConfigError((f"{path}:{line}: is not UTF-8 text; save it as UTF-8",)) from error
-    return parse(text, name=str(path))
 
 
 def parse(text: str, *, name: str = "config.yaml", env: Mapping[str, str] | None = None) -> Spec:
@@ -82,6 +109,7 @@ def _resolve(document: Document, env: Mapping[str, str]) -> Spec | None:
     scheduler = catalogues.resolve_scheduler(shape.scheduler, names)
     listeners = catalogues.resolve_listeners(shape, problems)
     catalogues.check_loops(models, listeners, problems)
+    _check_exit(shape, problems)
     return Spec(
         models=models,
         groups=groups,
@@ -101,6 +129,13 @@ def _resolve(document: Document, env: Mapping[str, str]) -> Spec | None:
         log_format=shape.log_format,
         access_log=shape.access_log,
     )
+
+
+def _check_exit(shape: Shape, problems: Problems) -> None:
+    if shape.on_exit == "keep":
+        # The next scheduler cannot adopt a child yet: it would end what this one left behind.
+        text = "keep is not supported yet in this version (a new scheduler ends what an earlier one left);"
+        problems.add(("onExit",), f"{text} write stop, or remove it")
 
 
 def _fit(tree: Value, document: Document) -> Shape | None:

@@ -12,8 +12,9 @@ is declined.
 import os
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol, assert_never
 
 from qmsup.errors import Code, PeerError, Refusal
@@ -90,7 +91,8 @@ class Link:
         name = listener[:_MAX_NAME]
         self.worker = WorkerId(f"{name}-{os.getpid()}-{secrets.token_hex(4)}")
         self._listener = listener
-        self._grace = grace
+        self.grace = grace
+        """How long a new request waits for an absent scheduler."""
         self._dealer = DealerSocket(endpoint, self.worker.encode())
         self._open: dict[RequestId, _Open] = {}
         self._leases: dict[RequestId, _Lease] = {}
@@ -100,6 +102,9 @@ class Link:
         self._deferred_at = 0.0
         self._epoch: Epoch | None = None
         self._complaint = ""
+        self._configured = ""
+        self.on_configured: Callable[[str, Path], None] = _ignore
+        """Called in the loop's thread when the scheduler tells of a version of the configuration, and where it lies."""
         self._greet()
 
     # ---- for the loop
@@ -158,10 +163,11 @@ class Link:
 
     def tick(self, now: float) -> None:
         """Beat; repeat what is unanswered; give up what has waited for an absent scheduler too long."""
-        self._send(codec.encode(Beat(waiting=len(self._open), held=len(self._leases))))
+        beat = Beat(waiting=len(self._open), held=len(self._leases), configured=self._configured)
+        self._send(codec.encode(beat))
         late: list[_Open] = []
         for entry in self._open.values():
-            if not entry.is_answered and now - entry.since >= self._grace:
+            if not entry.is_answered and now - entry.since >= self.grace:
                 late.append(entry)
             elif now >= entry.repeat_at:
                 entry.pause = min(entry.pause * 2, _SLOWEST_REPEAT)
@@ -241,6 +247,8 @@ class Link:
                 self._take_refusal(message)
             case listening.Welcome(epoch=epoch):
                 self._take_epoch(epoch)
+            case listening.Configured(version=version, path=path):
+                self._take_version(version, Path(path))
             case listening.Unwelcome(reason=reason, greet=greet):
                 self._take_unwelcome(reason, greet=greet)
             case _:
@@ -285,6 +293,11 @@ class Link:
             _log.info("link.new_scheduler", epoch=epoch, waiting=self.waiting, held=self.held)
             self._greet()
 
+    def _take_version(self, version: str, path: Path) -> None:
+        if version != self._configured:
+            self._configured = version
+            self.on_configured(version, path)
+
     def _take_unwelcome(self, reason: str, *, greet: bool) -> None:
         if greet:
             self._greet()
@@ -304,9 +317,13 @@ class Link:
         because = self._complaint or "is `qmsup serve` running?"
         return Refusal(
             code=Code.SCHEDULER_UNAVAILABLE,
-            message=f"the scheduler did not answer within {self._grace:g} s: {because}",
+            message=f"the scheduler did not answer within {self.grace:g} s: {because}",
             retry_after=_RETRY_AFTER,
         )
+
+
+def _ignore(_version: str, _path: Path) -> None:
+    """Stands in until somebody listens."""
 
 
 def _waiting(entry: _Open, now: float) -> listening.Waiting:

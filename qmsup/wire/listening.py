@@ -79,10 +79,15 @@ class Done(msgspec.Struct, tag="done", array_like=True, frozen=True):
 
 
 class Beat(msgspec.Struct, tag="beat", array_like=True, frozen=True):
-    """The worker is alive. Any other message counts as one too."""
+    """The worker is alive. Any other message counts as one too.
+
+    Attributes:
+        configured: the version of the last `Configured` that came, whatever became of it; "" = none yet.
+    """
 
     waiting: int
     held: int
+    configured: str = ""
 
 
 class Welcome(msgspec.Struct, tag="welcome", array_like=True, frozen=True):
@@ -90,6 +95,13 @@ class Welcome(msgspec.Struct, tag="welcome", array_like=True, frozen=True):
 
     version: int
     epoch: Epoch
+
+
+class Configured(msgspec.Struct, tag="configured", array_like=True, frozen=True):
+    """The configuration in force: a private copy of its text lies at `path`; the same version is the same text."""
+
+    version: str
+    path: str
 
 
 class Granted(msgspec.Struct, tag="granted", array_like=True, frozen=True):
@@ -141,4 +153,4 @@ class Unwelcome(msgspec.Struct, tag="unwelcome", array_like=True, frozen=True):
 
 
 FromWorker = Hello | Ask | Leave | Accepted | Declined | Done | Beat
-FromScheduler = Welcome | Granted | Refused | CutOff | Moved | Loading | Unwelcome
+FromScheduler = Welcome | Configured | Granted | Refused | CutOff | Moved | Loading | Unwelcome

@@ -14,6 +14,7 @@ from qmsup.wire.listening import (
     Accepted,
     Ask,
     Beat,
+    Configured,
     CutOff,
     Declined,
     Done,
@@ -64,10 +65,11 @@ from_worker: st.SearchStrategy[FromWorker] = st.one_of(
     st.builds(Accepted, requests),
     st.builds(Declined, requests),
     st.builds(Done, requests, texts, st.booleans()),
-    st.builds(Beat, naturals, naturals),
+    st.builds(Beat, naturals, naturals, texts),
 )
 from_scheduler: st.SearchStrategy[FromScheduler] = st.one_of(
     st.builds(Welcome, st.just(listening.VERSION), naturals.map(Epoch)),
+    st.builds(Configured, texts, texts),
     st.builds(
         Granted,
         requests,
