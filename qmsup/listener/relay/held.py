@@ -68,6 +68,7 @@ class Held:
         "_line",
         "_link",
         "_loop",
+        "_model",
         "_order",
         "_rest",
         "_sending",
@@ -77,6 +78,7 @@ class Held:
         "_tries",
         "_upstream",
         "_upstream_fd",
+        "_waited_ms",
         "_waits_since",
         "_where",
         "method",
@@ -93,6 +95,8 @@ class Held:
     ) -> None:
         self.request: RequestId = order.request
         self.method = order.method
+        self._model = order.model
+        self._waited_ms: int | None = None
         loop = home.loop
         self._home = home
         self._loop = loop
@@ -130,6 +134,7 @@ class Held:
     def on_granted(self, grant: Granted) -> None:
         """The request may go to the child."""
         self._exchange.granted(grant)
+        self._waited_ms = grant.waited_ms
         self._where = grant.upstream
         self._connect()
 
@@ -371,10 +376,12 @@ class Held:
             "request",
             method=self.method,
             path=self._line.split(b" ", 2)[1].partition(b"?")[0].decode("latin-1"),
+            model=self._model,
             status=self._exchange.status,
             outcome=self._exchange.outcome,
             bytes=self._sent,
             ms=round((self._loop.now - self._since) * 1000),
+            wait_ms=self._waited_ms,
             request=self.request,
         )
 

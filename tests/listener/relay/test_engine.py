@@ -91,6 +91,7 @@ def test_the_access_log_has_a_line_a_request_and_no_query(
     fields = line.__dict__["qmsup_fields"]
     assert (fields["method"], fields["path"], fields["status"]) == ("POST", "/v1/x", 200)
     assert fields["bytes"] == len(said)
+    assert (fields["model"], fields["wait_ms"]) == (order().model, 0)
     assert "secret" not in str(fields)
 
 
