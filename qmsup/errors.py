@@ -34,16 +34,25 @@ class Code(StrEnum):
     INSUFFICIENT_VRAM = "insufficient_vram"
     CONTEXT_LENGTH_EXCEEDED = "context_length_exceeded"
     ROUTE_NOT_FOUND = "route_not_found"
+    BLOCKED_BY_PIN = "blocked_by_pin"
     DRAINING = "draining"
     NO_HOST = "no_host"
+    CONFIG_INVALID = "config_invalid"
+    """Only for `reload`: the file cannot be used. The message has a line for each problem."""
 
 
 _CODES_BY_STATUS = {
-    400: (Code.BAD_REQUEST, Code.MODEL_MISSING, Code.CONTEXT_LENGTH_EXCEEDED),
+    400: (
+        Code.BAD_REQUEST,
+        Code.MODEL_MISSING,
+        Code.CONTEXT_LENGTH_EXCEEDED,
+        Code.CONFIG_INVALID,
+    ),
     401: (Code.INVALID_API_KEY,),
     403: (Code.MODEL_NOT_ALLOWED,),
     404: (Code.MODEL_NOT_FOUND, Code.ROUTE_NOT_FOUND, Code.NOT_FOUND),
     405: (Code.METHOD_NOT_ALLOWED,),
+    409: (Code.BLOCKED_BY_PIN,),
     413: (Code.BODY_TOO_LARGE,),
     415: (Code.UNSUPPORTED_ENCODING,),
     429: (Code.QUEUE_FULL, Code.LINE_FULL),

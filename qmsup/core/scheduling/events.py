@@ -1,11 +1,12 @@
 """What happened. The scheduler's state changes through these and in no other way."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from qmsup.ids import AskId, Incarnation, LeaseId, ListenerName, ModelId, RequestId, WorkerId
 from qmsup.spec import Spec
-from qmsup.units import Seconds
+from qmsup.units import MiB, Seconds
 
 
 class Outcome(StrEnum):
@@ -185,6 +186,110 @@ class AskWithdrawn:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseRequested:
+    """A job, or whoever looks after one, takes a model into use for longer than a request.
+
+    It waits for the model to be ready as a request would, and loads it if need be; no limit of requests at once
+    holds it back, for the request that began the job may still be in flight. Answered with the lease's id.
+
+    Attributes:
+        lease: chosen by who asks; it names nothing else.
+        owner, purpose: for people who wonder who keeps the model.
+        ttl: from the moment it is held; renewed or over.
+    """
+
+    ask: AskId
+    lease: LeaseId
+    model: ModelId
+    owner: str = ""
+    purpose: str = ""
+    ttl: Seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseRenewed:
+    """A job goes on: its lease lives for `ttl` from now. Refused for one that is over."""
+
+    ask: AskId
+    lease: LeaseId
+    ttl: Seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseAsked:
+    """A job is done. Idempotent: an unknown lease, or one that is over, is answered in words, not refused.
+
+    A lease that is still waited for is wanted no longer.
+    """
+
+    ask: AskId
+    lease: LeaseId
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PinAsked:
+    """A control client wants a model to stay, once it is loaded, or to stay no longer."""
+
+    ask: AskId
+    model: ModelId
+    is_pinned: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrainAsked:
+    """A control client wants this box to take no more work, or to take it again. Answered at once."""
+
+    ask: AskId
+    is_draining: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CeilingChanged:
+    """A reading of the GPU memory that differs from the one before it, or the end of trust in readings.
+
+    Attributes:
+        ceiling: what all our models may use together right now; None = nothing but the budget is known.
+        free: what is free on the cards; None = no reading can be trusted, and `held` says nothing.
+        held: what each of our children holds, by incarnation.
+    """
+
+    ceiling: MiB | None = None
+    free: MiB | None = None
+    held: Mapping[Incarnation, MiB] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryReturned:
+    """Some of what a child held before it ended is free again.
+
+    Attributes:
+        returned: of its memory, since its end, in all.
+        free: what is free on the cards now.
+    """
+
+    model: ModelId
+    incarnation: Incarnation
+    returned: MiB
+    free: MiB
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FootprintMeasured:
+    """What a child was seen to use at most; it counts once the child has served something.
+
+    Attributes:
+        argv: what it was started with: only such starts are sized by it.
+        incarnation: whose peak it is; None = remembered from a former life of the scheduler, and it counts.
+        peak: on the GPU; 0 says nothing.
+    """
+
+    model: ModelId
+    argv: tuple[str, ...]
+    peak: MiB
+    incarnation: Incarnation | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigApplied:
     """A validated configuration replaces the one in force."""
 
@@ -217,6 +322,14 @@ Event = (
     | UnloadAsked
     | LoadAsked
     | AskWithdrawn
+    | LeaseRequested
+    | LeaseRenewed
+    | ReleaseAsked
+    | PinAsked
+    | DrainAsked
+    | CeilingChanged
+    | MemoryReturned
+    | FootprintMeasured
     | ConfigApplied
     | Woke
     | ShutdownAsked

@@ -15,19 +15,27 @@ from qmsup.core.scheduling import (
 from qmsup.core.scheduling.effects import ArmWake, Effect
 from qmsup.core.scheduling.events import (
     AskWithdrawn,
+    CeilingChanged,
     ConfigApplied,
+    DrainAsked,
     Event,
+    FootprintMeasured,
     GrantAccepted,
     GrantDeclined,
     LeaseReleased,
+    LeaseRenewed,
+    LeaseRequested,
     ListenerJoined,
     ListenerLost,
     ListenerSuspected,
     LoadAsked,
+    MemoryReturned,
+    PinAsked,
     ProcessFailed,
     ProcessReady,
     ProcessStarting,
     ProcessStopped,
+    ReleaseAsked,
     RequestAbandoned,
     RequestArrived,
     ShutdownAsked,
@@ -37,6 +45,7 @@ from qmsup.core.scheduling.events import (
 from qmsup.core.scheduling.line import Waiter
 from qmsup.core.scheduling.records import Due, Ending, Lease, Listener, Model, Places
 from qmsup.core.scheduling.state import State
+from qmsup.errors import Code, Refusal
 from qmsup.ids import Incarnation
 from qmsup.spec import Spec
 from qmsup.units import Seconds
@@ -101,6 +110,10 @@ def _take(state: State, event: Event) -> None:
             _take_of_listener(state, event)
         case ProcessStarting() | ProcessReady() | ProcessStopped() | ProcessFailed():
             _take_of_child(state, event)
+        case LeaseRequested() | LeaseRenewed() | ReleaseAsked():
+            _take_of_job(state, event)
+        case CeilingChanged() | MemoryReturned() | FootprintMeasured():
+            _take_of_memory(state, event)
         case _:
             _take_of_operator(state, event)
 
@@ -135,9 +148,26 @@ def _take_of_child(
             assert_never(event)
 
 
+def _take_of_job(state: State, event: LeaseRequested | LeaseRenewed | ReleaseAsked) -> None:
+    state.answer(event.ask, refusal=Refusal(code=Code.BAD_REQUEST, message="no job leases yet"))
+
+
+def _take_of_memory(
+    _state: State, _event: CeilingChanged | MemoryReturned | FootprintMeasured
+) -> None:
+    """Nothing is done with readings yet."""
+
+
 def _take_of_operator(
     state: State,
-    event: UnloadAsked | LoadAsked | AskWithdrawn | ConfigApplied | Woke | ShutdownAsked,
+    event: UnloadAsked
+    | LoadAsked
+    | AskWithdrawn
+    | PinAsked
+    | DrainAsked
+    | ConfigApplied
+    | Woke
+    | ShutdownAsked,
 ) -> None:
     match event:
         case UnloadAsked():
@@ -146,6 +176,8 @@ def _take_of_operator(
             requests.load_asked(state, event)
         case AskWithdrawn(ask=ask):
             requests.withdrawn(state, ask)
+        case PinAsked(ask=ask) | DrainAsked(ask=ask):
+            state.answer(ask, refusal=Refusal(code=Code.BAD_REQUEST, message="not built yet"))
         case ConfigApplied(spec=spec):
             reload.applied(state, spec)
         case Woke():
