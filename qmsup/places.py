@@ -50,6 +50,11 @@ def lock_file() -> Path:
     return state_dir() / "scheduler.lock"
 
 
+def config_copies() -> Path:
+    """Copies of the configuration's text, for the listeners' workers."""
+    return state_dir() / "config"
+
+
 def log_file(model: ModelId) -> Path:
     """The log a model's child writes itself."""
     return state_dir() / "logs" / f"{quote(model, safe='')}.log"

@@ -5,10 +5,11 @@ no thread of its own, no queue.
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import assert_never
 
+from qmsup.actors.copies import Copy
 from qmsup.core.scheduling.effects import Answer, Cut, Grant, LineMoved, Refuse, TellLoading
 from qmsup.core.scheduling.events import (
     Event,
@@ -80,9 +81,17 @@ class _Asker:
 class Gateway:
     """Reads frames and writes them, on the scheduler's ROUTER socket."""
 
-    def __init__(self, router: RouterSocket, epoch: Epoch) -> None:
+    def __init__(self, router: RouterSocket, epoch: Epoch, copy: Copy | None = None) -> None:
+        """Nothing is read yet.
+
+        Args:
+            router: bound.
+            epoch: of this life.
+            copy: the configuration in force; None = workers go by what they have read themselves.
+        """
         self._router = router
         self._epoch = epoch
+        self._copy = copy
         self._askers: dict[AskId, _Asker] = {}
         self._expected: dict[AskId, Mapping[str, object]] = {}
         self._replies: OrderedDict[AskId, bytes] = OrderedDict()
@@ -100,11 +109,20 @@ class Gateway:
         worker = WorkerId(_text(sender))
         if isinstance(message, listening.Hello):
             return Greeted(_joined(worker, message))
+        if isinstance(message, listening.Beat):
+            self._check_version(worker, message.configured)
         return Heard(worker, _said(worker, message))
 
     def welcome(self, worker: WorkerId) -> None:
         """Answer a greeting."""
         self._send(worker.encode(), listening.Welcome(version=listening.VERSION, epoch=self._epoch))
+        self._check_version(worker, "")
+
+    def configure(self, copy: Copy, workers: Iterable[WorkerId]) -> None:
+        """Tell every worker of another version of the configuration."""
+        self._copy = copy
+        for worker in workers:
+            self._check_version(worker, "")
 
     def ask_to_greet(self, worker: WorkerId) -> None:
         """Tell a worker that this scheduler does not know it (yet, or any more), or not what it has."""
@@ -179,6 +197,12 @@ class Gateway:
             return None
         self._askers[ask] = _Asker(sender, question.id)
         return Asked(ask=ask, verb=question.verb, args=question.args)
+
+    def _check_version(self, worker: WorkerId, told: str) -> None:
+        copy = self._copy
+        if copy is not None and copy.version != told:
+            message = listening.Configured(version=copy.version, path=str(copy.path))
+            self._send(worker.encode(), message)
 
     def _send(self, receiver: bytes, message: listening.FromScheduler) -> None:
         if not self._router.send(receiver, codec.encode(message)):

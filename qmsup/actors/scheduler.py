@@ -15,16 +15,20 @@ import pykka
 from typing_extensions import override
 
 from qmsup.actors import answers
+from qmsup.actors.config_reader import ConfigRead, ConfigRefused
+from qmsup.actors.copies import Copy
 from qmsup.actors.gateway import Asked, Gateway, Greeted, Heard
 from qmsup.actors.inbox import PollingInbox, TimeIsUp
 from qmsup.actors.life import Life
 from qmsup.actors.orders import Orders
+from qmsup.actors.reload import Reload
 from qmsup.actors.tree import ProcessTree
 from qmsup.actors.workers import Workers
 from qmsup.core.scheduling import invariants, views
 from qmsup.core.scheduling.effects import ArmWake
 from qmsup.core.scheduling.events import (
     AskWithdrawn,
+    ConfigApplied,
     Event,
     LoadAsked,
     ShutdownAsked,
@@ -39,7 +43,7 @@ from qmsup.spec import Spec
 from qmsup.transport.router import RouterSocket
 from qmsup.units import Seconds
 
-_VERBS = "ping, status, ps, running, load, unload"
+_VERBS = "ping, status, ps, running, load, unload, reload"
 _ASKED_AGAIN = Seconds(15.0)
 """Who waits for an answer repeats the question within two seconds; who has not for this long is gone."""
 
@@ -55,6 +59,7 @@ class SchedulerActor(pykka.ThreadingActor):
         spec: Spec,
         first_incarnation: Incarnation,
         life: Life,
+        copy: Copy | None = None,
         on_end: Callable[[], None],
         on_break: Callable[[], None],
     ) -> None:
@@ -64,6 +69,7 @@ class SchedulerActor(pykka.ThreadingActor):
             spec: the configuration in force.
             first_incarnation: the number of the next start of a child.
             life: which life of the process this is.
+            copy: the configuration's text, for the workers; None = they go by what they have read.
             on_end: called once shutdown is complete.
             on_break: called when this actor cannot go on; the process is to end.
         """
@@ -74,6 +80,7 @@ class SchedulerActor(pykka.ThreadingActor):
         self._spec = spec
         self._core = Scheduler(spec, first_incarnation)
         self._life = life
+        self._copy = copy
         self._on_end = on_end
         self._on_break = on_break
         self._checks = os.environ.get("QMSUP_CHECK") == "1"
@@ -90,10 +97,11 @@ class SchedulerActor(pykka.ThreadingActor):
         # The socket is made here: ZeroMQ sockets belong to the thread that made them.
         try:
             self._router = RouterSocket(self._life.endpoint)
-            self._gateway = Gateway(self._router, self._life.epoch)
+            self._gateway = Gateway(self._router, self._life.epoch, self._copy)
             self._workers = Workers(self._inbox)
             self._processes = ProcessTree(self._spec, self.actor_ref.tell)
             self._orders = Orders(self._gateway, self._processes, self._on_end)
+            self._reload = Reload(self._spec, self._life, self._gateway, self.actor_ref.tell)
         except Exception:
             _log.exception("scheduler.cannot_start")
             self._on_break()
@@ -125,8 +133,15 @@ class SchedulerActor(pykka.ThreadingActor):
                 self._look_at_the_clock()
             case StopNow():
                 self._on_end()  # the tree ends then, and each manager its child
+            case ReloadNow():
+                self._reload.begin(None)
+            case ConfigRead():
+                self._apply(message)
+            case ConfigRefused():
+                self._reload.refuse(message)
             case _:
                 self._handle(message)  # type: ignore[arg-type] # actors tell events, nothing else
+                self._processes.keep_only(self._core.state.models)
         self._set_alarm()
 
     def _receive(self) -> list[tuple[bytes, list[bytes]]] | None:
@@ -166,6 +181,18 @@ class SchedulerActor(pykka.ThreadingActor):
         if self._checks:
             invariants.check(self._core.state, _now())
 
+    def _apply(self, read: ConfigRead) -> None:
+        state = self._core.state
+        if state.ending is not None:
+            self._reload.refuse_at_end(read.ask)
+            return
+        self._spec = read.spec
+        self._processes.apply(read.spec)  # first: a model that is new may be wanted at once
+        self._handle(ConfigApplied(spec=read.spec))
+        self._processes.keep_only(state.models)
+        self._gateway.configure(read.copy, state.listeners)
+        self._reload.tell(read)
+
     def _look_at_the_clock(self) -> None:
         now = _now()
         for event in self._workers.silent_since(now):
@@ -201,6 +228,8 @@ class SchedulerActor(pykka.ThreadingActor):
                 stopping = answers.with_child(self._core.state, self._spec, _now(), models)
                 self._gateway.expect(asked.ask, {"stopped": stopping})
                 self._handle(UnloadAsked(ask=asked.ask, models=models, drain=drain))
+            case "reload":
+                self._reload.begin(asked.ask)
             case verb:
                 self._gateway.reply(asked.ask, self._reading(verb))
 
@@ -221,6 +250,17 @@ class SchedulerActor(pykka.ThreadingActor):
 @dataclass(frozen=True, slots=True)
 class StopNow:
     """Told a second time to end: stop every child without waiting for anybody."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReloadNow:
+    """Read the configuration file again, and put it in force if it is good; the log tells."""
+
+
+def reload_of(ref: pykka.ActorRef[SchedulerActor]) -> None:
+    """Have the scheduler read its configuration again."""
+    with contextlib.suppress(pykka.ActorDeadError):  # it has ended
+        ref.tell(ReloadNow())
 
 
 def shutdown_of(ref: pykka.ActorRef[SchedulerActor], *, at_once: bool) -> None:

@@ -1,14 +1,15 @@
 """Which threads exist: the main thread (signals), the scheduler actor, and one process manager per model in use.
 
-A process manager's thread sleeps in its inbox until a message, its child's end or a deadline.
+A process manager's thread sleeps in its inbox until a message, its child's end or a deadline. From the first reload
+on there is one more, which reads the configuration file.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Container
 
 import pykka
 
-from qmsup.actors.process_manager import ProcessManager
+from qmsup.actors.process_manager import ProcessManager, SpecChanged
 from qmsup.core.scheduling.effects import AbortStart, EnsureReady, Stop
 from qmsup.core.scheduling.events import Event
 from qmsup.ids import ModelId
@@ -41,6 +42,22 @@ class ProcessTree:
     def tell(self, order: EnsureReady | Stop | AbortStart) -> None:
         """Pass an order to the model's manager."""
         self._manager_of(order.model).tell(order)
+
+    def apply(self, spec: Spec) -> None:
+        """Take over another configuration. What is no longer in it is kept until `keep_only`: it may still run."""
+        for model in spec.models.values():
+            manager = self._managers.get(model.id)
+            if manager is not None and self._specs.get(model.id) != model and manager.is_alive():
+                manager.tell(SpecChanged(spec=model))
+        self._specs.update(spec.models)
+
+    def keep_only(self, models: Container[ModelId]) -> None:
+        """End the managers of all other models, which have no child any more."""
+        for model in [model for model in self._specs if model not in models]:
+            del self._specs[model]
+            manager = self._managers.pop(model, None)
+            if manager is not None and manager.is_alive():
+                manager.stop(block=False)
 
     def _manager_of(self, model: ModelId) -> pykka.ActorRef[ProcessManager]:
         manager = self._managers.get(model)

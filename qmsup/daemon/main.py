@@ -4,31 +4,32 @@ import os
 import signal
 import time
 from collections.abc import Callable
-from pathlib import Path
 from queue import SimpleQueue
 
 from qmsup import log, places
+from qmsup.actors.copies import keep_copy
 from qmsup.actors.life import Life
-from qmsup.actors.scheduler import SchedulerActor, shutdown_of
+from qmsup.actors.scheduler import SchedulerActor, reload_of, shutdown_of
 from qmsup.actors.tree import end_actors
+from qmsup.config import Configuration
 from qmsup.daemon.epoch import first_incarnation, next_epoch
 from qmsup.daemon.exits import Exit
 from qmsup.daemon.folders import make_folders
 from qmsup.daemon.lock import SchedulerLock
 from qmsup.log import Log
 from qmsup.processes.leftovers import stop_leftovers
-from qmsup.spec import Spec
 from qmsup.transport import context
 
 _log = Log("scheduler")
 
 
-def run_scheduler(spec: Spec, config: Path) -> Exit:
-    """Run until told to end by INT or TERM (a second one: at once), or until an actor breaks.
+def run_scheduler(config: Configuration) -> Exit:
+    """Run until told to end by INT or TERM (a second one: at once), or until an actor breaks. HUP reloads.
 
     Raises:
         ConfigError: a folder cannot be used, or another scheduler uses it.
     """
+    spec = config.spec
     log.set_up(level=spec.log_level, style=spec.log_format)
     ending = Ending()
     ending.listen_to_signals()
@@ -36,15 +37,24 @@ def run_scheduler(spec: Spec, config: Path) -> Exit:
     lock = SchedulerLock(places.lock_file())
     epoch = next_epoch(places.state_dir())
     stop_leftovers()
-    life = Life(epoch=epoch, endpoint=places.scheduler_endpoint(), config=config, since=time.time())
+    life = Life(
+        epoch=epoch,
+        endpoint=places.scheduler_endpoint(),
+        config=config.path.resolve(),
+        since=time.time(),
+    )
     actor = SchedulerActor.start(
         spec=spec,
         first_incarnation=first_incarnation(epoch),
         life=life,
+        copy=keep_copy(config.text, places.config_copies()),
         on_end=lambda: ending.end(Exit.OK),
         on_break=lambda: ending.end(Exit.BROKEN),
     )
-    code = ending.wait(lambda again: shutdown_of(actor, at_once=again))
+    code = ending.wait(
+        told_to_end=lambda again: shutdown_of(actor, at_once=again),
+        told_to_reload=lambda: reload_of(actor),
+    )
     have_ended = end_actors()
     if have_ended:
         context.destroy()  # the last words reach those who wait for them
@@ -64,23 +74,30 @@ class Ending:
         self._said: SimpleQueue[Exit | signal.Signals] = SimpleQueue()
 
     def listen_to_signals(self) -> None:
-        """From now on INT and TERM are words like others. For the main thread."""
-        for number in (signal.SIGTERM, signal.SIGINT):
+        """From now on INT, TERM and HUP are words like others. For the main thread."""
+        for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda caught, _: self._said.put(signal.Signals(caught)))
 
     def end(self, code: Exit) -> None:
         """Say that the process is to end, from any thread."""
         self._said.put(code)
 
-    def wait(self, told_to: Callable[[bool], None]) -> Exit:
+    def wait(
+        self, *, told_to_end: Callable[[bool], None], told_to_reload: Callable[[], None]
+    ) -> Exit:
         """The code, once it has been said.
 
         Args:
-            told_to: called for each signal until then; True = not the first one.
+            told_to_end: called for each INT and TERM until then; True = not the first one.
+            told_to_reload: called for each HUP.
         """
         is_told = False
         while not isinstance(said := self._said.get(), Exit):
+            if said is signal.SIGHUP:
+                _log.info("scheduler.told_to_reload", signal=said.name)
+                told_to_reload()
+                continue
             _log.info("scheduler.told_to_end", signal=said.name, again=is_told or None)
-            told_to(is_told)
+            told_to_end(is_told)
             is_told = True
         return said

@@ -35,7 +35,7 @@ def meddle():
 
 config = Path(sys.argv[1])
 threading.Thread(target=meddle).start()
-sys.exit(run_scheduler(qmsup.config.load(config), config))
+sys.exit(run_scheduler(qmsup.config.read_file(config)))
 """
 
 STUCK = """
@@ -165,7 +165,7 @@ def test_of_two_ends_the_first_counts() -> None:
     ending.end(Exit.BROKEN)
     ending.end(Exit.OK)
 
-    assert ending.wait(lambda _: None) is Exit.BROKEN
+    assert ending.wait(told_to_end=lambda _: None, told_to_reload=lambda: None) is Exit.BROKEN
 
 
 def test_signals_that_interrupt_each_other_are_all_counted() -> None:
@@ -179,9 +179,12 @@ ending.listen_to_signals()
 for _ in range(200):
     os.kill(os.getpid(), signal.SIGTERM)
     os.kill(os.getpid(), signal.SIGINT)
+    os.kill(os.getpid(), signal.SIGHUP)
 ending.end(Exit.OK)
-told = []
-assert ending.wait(told.append) is Exit.OK
+told, reloads = [], []
+code = ending.wait(told_to_end=told.append, told_to_reload=lambda: reloads.append(None))
+assert code is Exit.OK
 assert told == [False] + [True] * 399, told
+assert len(reloads) == 200, reloads
 """
     subprocess.run([sys.executable, "-c", code], check=True, timeout=30)

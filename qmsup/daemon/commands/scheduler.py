@@ -15,4 +15,4 @@ def command(config: Path) -> None:
     import qmsup.config
     from qmsup.daemon.main import run_scheduler
 
-    sys.exit(run_scheduler(qmsup.config.load(config), config.resolve()))
+    sys.exit(run_scheduler(qmsup.config.read_file(config)))
