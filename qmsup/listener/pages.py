@@ -99,6 +99,10 @@ class Pages:
             raise _not_found(path) from None
         if endpoint not in _OPEN:
             self._keys.check(environ)
+        if (
+            endpoint == "relayed"
+        ):  # a spelling with slashes that the app does not take for a relayed path
+            raise _not_found(environ["PATH_INFO"])
         return self._answers[endpoint](arguments.get("model", ""))
 
     def _greeting(self, _: str) -> Response:

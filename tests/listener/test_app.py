@@ -237,6 +237,14 @@ def test_an_unknown_path_is_not_found(path: str) -> None:
             assert answer.code in {"not_found", "method_not_allowed"}
 
 
+@pytest.mark.parametrize("path", ["//v1/chat/completions", "/v1/completions//", "//completion/"])
+def test_a_relayed_path_with_slashes_too_many_is_not_found(path: str) -> None:
+    answer = refused(BODY, target=path)
+
+    assert (answer.status, answer.code) == (404, "not_found")
+    assert path in answer.error["message"]
+
+
 def test_a_browsers_icon_is_not_found_quickly() -> None:
     response = _client().get("/favicon.ico")
 

@@ -12,6 +12,7 @@ MAX_HEAD = 64 * 1024
 """A larger head is no answer of a model server."""
 _MAX_CHUNK_LINE = 4096
 _MAX_CHUNK_DIGITS = 15
+_MAX_LENGTH_DIGITS = 18
 _HEX = b"0123456789abcdefABCDEF"
 _NO_CONTENT = 204
 _NOT_MODIFIED = 304
@@ -144,6 +145,8 @@ class Chunked:
         if not line.endswith(b"\r"):
             raise FramingError("a line of the chunked body does not end in CRLF")
         line = line[:-1]
+        if b"\r" in line:
+            raise FramingError("a line of the chunked body holds a bare carriage return")
         if self._trailing:
             self.ended = not line
         else:
@@ -202,7 +205,7 @@ def read_head(buffer: bytes, *, method: str) -> Head | int:
             return start
         status, reason = _status_line(buffer[start : buffer.find(b"\r\n", start)])
         if status >= _FINAL:
-            lines = buffer[start:stop].split(b"\r\n")[1:]
+            lines = _lines(buffer[start:stop])[1:]
             return _final(status, reason, lines, method=method, length=stop + 4)
         if status == 101:  # noqa: PLR2004 - Switching Protocols
             raise FramingError("the answer switches protocols, which was not asked for")
@@ -212,9 +215,19 @@ def read_head(buffer: bytes, *, method: str) -> Head | int:
 def _status_line(line: bytes) -> tuple[int, bytes]:
     version, _, rest = line.partition(b" ")
     code, _, reason = rest.partition(b" ")
-    if not version.startswith(b"HTTP/1.") or len(code) != 3 or not code.isdigit():  # noqa: PLR2004
+    is_code = len(code) == 3 and code.isdigit() and not code.startswith(b"0")  # noqa: PLR2004
+    if not version.startswith(b"HTTP/1.") or not is_code:
         raise FramingError("the answer does not start with an HTTP/1 status line")
     return int(code), reason
+
+
+def _lines(head: bytes) -> list[bytes]:
+    """The lines of a head. A client might see a line end in what is none here, so such a head is not passed on."""
+    lines = head.split(b"\r\n")
+    ends = len(lines) - 1
+    if head.count(b"\n") != ends or head.count(b"\r") != ends or b"\0" in head:
+        raise FramingError("the head of the answer holds a bare line break or a NUL")
+    return lines
 
 
 def _final(status: int, reason: bytes, lines: list[bytes], *, method: str, length: int) -> Head:
@@ -225,7 +238,7 @@ def _final(status: int, reason: bytes, lines: list[bytes], *, method: str, lengt
     for line in lines:
         name, colon, value = line.partition(b":")
         name = name.lower()
-        if not colon or not name or name != name.strip():
+        if not colon or not name or b" " in name or b"\t" in name:
             raise FramingError("a header line of the answer is malformed")
         fields.append((name, line))
         if name == b"content-length":
@@ -249,7 +262,7 @@ def _final(status: int, reason: bytes, lines: list[bytes], *, method: str, lengt
 
 def _agreed(known: bytes | None, value: bytes) -> bytes:
     value = value.strip()
-    if not value.isdigit() or known not in (None, value):
+    if not value.isdigit() or len(value) > _MAX_LENGTH_DIGITS or known not in (None, value):
         raise FramingError("the answer has no usable Content-Length")
     return value
 
@@ -257,13 +270,22 @@ def _agreed(known: bytes | None, value: bytes) -> bytes:
 def _framing(status: int, counted: bytes | None, coding: bytes | None, method: str) -> Framing:
     if method == "HEAD" or status in (_NO_CONTENT, _NOT_MODIFIED):
         return NoBody()
-    if coding is not None:
-        if coding.rpartition(b",")[2].strip().lower() == b"chunked":
-            return Chunked()
-        return UntilClose()
+    if coding is not None and _is_chunked(coding):
+        return Chunked()
     if counted is not None:
         return Counted(int(counted))
     return UntilClose()
+
+
+def _is_chunked(coding: bytes) -> bool:
+    """What `Transfer-Encoding` says: chunked, or nothing (the old word for that is identity).
+
+    Another coding was not asked for, and what it hides would reach the client undecoded and untold.
+    """
+    codings = [name for part in coding.lower().split(b",") if (name := part.strip()) != b"identity"]
+    if codings not in ([], [b"chunked"]):
+        raise FramingError("the answer has a Transfer-Encoding that was not asked for")
+    return bool(codings)
 
 
 def _chunk_size(line: bytes) -> int:

@@ -76,7 +76,7 @@ def client_head(
             continue  # the chunks win, and a client that saw both would have to mistrust us
         lines.append(line)
     if is_chunked and chunked:
-        lines += [line for name, line in head.fields if name == b"transfer-encoding"]
+        lines.append(b"Transfer-Encoding: chunked")
     if head.is_event_stream and not any(name == b"x-accel-buffering" for name, _ in head.fields):
         lines.append(b"X-Accel-Buffering: no")
     lines.append(b"Connection: keep-alive" if keeps_alive else b"Connection: close")

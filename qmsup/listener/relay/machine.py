@@ -214,7 +214,6 @@ class Exchange:
             self._buffer = buffer[head:]
             return b""
         self._buffer = b""
-        self.phase = Phase.BODY
         self._reading = reading_of(
             self._dialect,
             status=head.status,
@@ -222,11 +221,11 @@ class Exchange:
             is_encoded=head.is_encoded,
         )
         if self._head_is_out:
+            self.phase = Phase.BODY
             return self._continue_placeholder(head, buffer[head.length :])
         return self._begin(head, buffer[head.length :])
 
     def _begin(self, head: Head, rest: bytes) -> bytes:
-        self.status = head.status
         reading = self._reading if isinstance(self._reading, Reading) else None
         passes = self._is_http11 or type(head.framing) is not Chunked
         delivery: Delivery = (
@@ -239,6 +238,10 @@ class Exchange:
                 reading=reading,
             )
         )
+        # What is broken from its start on can still be refused with a status of ours.
+        body = delivery.feed(rest) if rest else b""
+        self.phase = Phase.BODY
+        self.status = head.status
         self._is_delimited = passes and head.framing.is_delimited
         self._keeps_alive = self._keeps_alive and self._is_delimited
         self._delivery = delivery
@@ -256,11 +259,9 @@ class Exchange:
             chunked=passes,
             keeps_alive=self._keeps_alive,
         )
-        if rest:
-            said += delivery.feed(rest)
         if delivery.is_complete:
             self._finish()
-        return said
+        return said + body
 
     def _continue_placeholder(self, head: Head, rest: bytes) -> bytes:
         is_error = head.status not in _SUCCESS

@@ -182,6 +182,16 @@ def test_foreign_bytes_are_a_502() -> None:
     assert ours.phase is Phase.DONE
 
 
+def test_chunks_that_are_broken_from_the_start_are_a_502() -> None:
+    ours = granted()
+
+    said = ours.receive(SSE_HEAD + b"zz\r\n")
+
+    assert said.startswith(b"HTTP/1.1 502")
+    assert error_code(split(said)[1]) == "upstream_failed"
+    assert (ours.status, ours.ending, ours.outcome) == (502, Ending.KEEP, "failed")
+
+
 def test_a_stream_that_breaks_ends_with_an_error_event_and_without_its_last_chunk() -> None:
     ours = granted()
     ours.receive(SSE_HEAD + chunked(b"data: 1\n\n", ended=False))
