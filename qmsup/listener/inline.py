@@ -13,6 +13,7 @@ from gunicorn.config import Config
 from gunicorn.http.wsgi import base_environ
 
 from qmsup.listener.deployment import WsgiApp
+from qmsup.listener.relay.engine import RelayOptions
 from qmsup.listener.relay.order import RelayOrder
 from qmsup.listener.routes import RELAYED
 
@@ -27,11 +28,16 @@ _Parse = Callable[[bytes, object, object], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Relayed:
-    """An order, and what the client's connection can do."""
+    """An order, and what the client's connection can do.
+
+    Attributes:
+        options: of the version of the configuration that the order was made by; None = the one in force now.
+    """
 
     order: RelayOrder
     is_http11: bool
     keeps_alive: bool
+    options: RelayOptions | None = None
 
 
 class Inline:

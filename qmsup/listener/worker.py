@@ -14,6 +14,7 @@ from collections.abc import Iterable
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from gunicorn.config import Config
@@ -23,13 +24,15 @@ from gunicorn.http.unreader import SocketUnreader
 from gunicorn.workers import gthread
 from typing_extensions import override
 
-from qmsup import places
-from qmsup.listener.deployment import Deployment, WsgiApp, deployment_from_environment
+from qmsup import log, places
+from qmsup.errors import ConfigError
+from qmsup.listener.deployment import Deployment, deployment_from_environment
 from qmsup.listener.idle import Idle
-from qmsup.listener.inline import READ, Inline, Relayed, inline_for
+from qmsup.listener.inline import READ, Relayed
 from qmsup.listener.link import Link
 from qmsup.listener.relay.engine import Engine, RelayOptions
 from qmsup.listener.relay.order import RelayOrder
+from qmsup.listener.serving import Serving, read_serving, serving_of
 from qmsup.log import Log
 from qmsup.transport import context
 from qmsup.units import Seconds
@@ -56,8 +59,9 @@ _log = Log("worker")
 
 
 class _HandedOver(Exception):  # noqa: N818 - no error: the way out of gunicorn's handling of a request
-    def __init__(self, order: RelayOrder) -> None:
+    def __init__(self, order: RelayOrder, options: RelayOptions) -> None:
         self.order = order
+        self.options = options
 
 
 class ImpatientUnreader(SocketUnreader):
@@ -76,10 +80,11 @@ class RelayWorker(gthread.ThreadWorker):
 
     link: Link
     engine: Engine
-    _app: WsgiApp
     _deployment: Deployment
     _idle: Idle
-    _inline: Inline | None
+    _serving: Serving
+    _told: str = ""
+    """The version of the configuration that the scheduler told of last."""
 
     @classmethod
     @override
@@ -111,14 +116,7 @@ class RelayWorker(gthread.ThreadWorker):
             endpoint=places.scheduler_endpoint(),
             grace=spec.scheduler_grace,
         )
-        self.engine = Engine(
-            self.link,
-            RelayOptions(
-                send_loading_state=spec.send_loading_state,
-                loading_remarks=spec.loading_remarks,
-                access_log=spec.access_log,
-            ),
-        )
+        self.engine = Engine(self.link, RelayOptions())
         self._idle = Idle(
             self.engine,
             Seconds(float(self.cfg.keepalive)),
@@ -134,8 +132,8 @@ class RelayWorker(gthread.ThreadWorker):
     @override
     def load_wsgi(self) -> None:
         deployment = self._deployment
-        self._app = deployment.make_app(deployment.spec, deployment.listener, self.link)
-        self._inline = inline_for(self._app, self.cfg)
+        self._serving = serving_of(deployment.spec, deployment, self.link, self.cfg)
+        self.link.on_configured = self._read_version
         self.wsgi = self._call_app  # type: ignore[assignment]  # the stubs want a mutable mapping
 
     @override
@@ -170,12 +168,45 @@ class RelayWorker(gthread.ThreadWorker):
     def _on_gunicorn(self, _event: int) -> None:
         super().wait_for_and_dispatch_events(0)
 
+    # ---- the configuration
+
+    def _read_version(self, version: str, path: Path) -> None:
+        """The scheduler tells of another configuration: it is read in the pool, and put in force here."""
+        self._told = version
+        if not self.alive:
+            return
+        reading = self.tpool.submit(read_serving, path, self._deployment, self.link, self.cfg)
+        reading.add_done_callback(
+            lambda done: self.method_queue.defer(self._take_version, version, done)
+        )
+
+    def _take_version(self, version: str, reading: "Future[Serving]") -> None:
+        if version != self._told:
+            return  # a newer one is being read
+        try:
+            serving = reading.result()
+        except ConfigError as error:
+            for problem in error.problems:
+                _log.error("worker.keeps_configuration", version=version, because=problem)
+            return
+        except Exception:  # noqa: BLE001 - our bug; what serves now goes on
+            _log.exception("worker.keeps_configuration", version=version)
+            return
+        former, self._serving = self._serving.spec, serving
+        spec = serving.spec
+        self.link.grace = spec.scheduler_grace
+        self.cfg.set("accesslog", "-" if spec.access_log else None)
+        if (former.log_level, former.log_format) != (spec.log_level, spec.log_format):
+            log.set_up(level=spec.log_level, style=spec.log_format)
+        _log.info("worker.configured", version=version)
+
     # ---- in a pool thread
 
     def _call_app(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
-        answer = self._app(environ, start_response)
+        serving = self._serving  # one for all of this request, whatever comes meanwhile
+        answer = serving.app(environ, start_response)
         if isinstance(answer, RelayOrder):
-            raise _HandedOver(answer)
+            raise _HandedOver(answer, serving.options)
         return answer
 
     @override
@@ -184,7 +215,10 @@ class RelayWorker(gthread.ThreadWorker):
             return super().handle_request(req, conn)
         except _HandedOver as handed:
             return Relayed(
-                handed.order, (req.version or _HTTP11) >= _HTTP11, not req.should_close()
+                handed.order,
+                is_http11=(req.version or _HTTP11) >= _HTTP11,
+                keeps_alive=not req.should_close(),
+                options=handed.options,
             )
 
     @override
@@ -228,7 +262,8 @@ class RelayWorker(gthread.ThreadWorker):
             self.engine.discard(conn.sock.fileno(), conn.sock)
             self._forget()
             return
-        relayed = None if self._inline is None else self._inline.order_for(data, conn)
+        inline = self._serving.inline
+        relayed = None if inline is None else inline.order_for(data, conn)
         if relayed is not None:
             self.nr += 1
             self._hold(conn, relayed)
@@ -264,6 +299,7 @@ class RelayWorker(gthread.ThreadWorker):
             is_http11=relayed.is_http11,
             keeps_alive=relayed.keeps_alive and self.alive and self.cfg.keepalive > 0,
             give_back=partial(self._take_back, conn),
+            options=relayed.options or self._serving.options,
         )
 
     def _take_back(self, conn: gthread.TConn, lives: bool) -> None:  # noqa: FBT001 - called by the engine

@@ -46,7 +46,10 @@ class Engine(Loop):
         self._link = link
         self._options = options
         self._held: set[Held] = set()
-        self._home = Home(loop=self, link=link, held=self._held, access_log=options.access_log)
+        self._homes = {
+            logs: Home(loop=self, link=link, held=self._held, access_log=logs)
+            for logs in (False, True)
+        }
         self._turns_of_remarks = itertools.count()
         self._keeps_back = False
         self.watch(link.fileno(), select.EPOLLIN, lambda _event: link.read())
@@ -66,6 +69,7 @@ class Engine(Loop):
         is_http11: bool,
         keeps_alive: bool,
         give_back: Callable[[bool], None],
+        options: RelayOptions | None = None,
     ) -> None:
         """Take a client's connection over, and ask for its model.
 
@@ -76,8 +80,9 @@ class Engine(Loop):
             keeps_alive: the connection may carry another request.
             give_back: called once; True gives the connection back, still watched: watch or release it. False says
                 that it is closed.
+            options: what counts for this one; None = what the engine was made with.
         """
-        options = self._options
+        options = options or self._options
         placeholder = None
         if order.streaming and options.send_loading_state:
             placeholder = Placeholder(
@@ -86,7 +91,7 @@ class Engine(Loop):
         exchange = Exchange(
             order, is_http11=is_http11, keeps_alive=keeps_alive, placeholder=placeholder
         )
-        held = Held(self._home, sock, order, exchange, give_back)
+        held = Held(self._homes[options.access_log], sock, order, exchange, give_back)
         self._held.add(held)
         ask = Ask(
             request=order.request,
