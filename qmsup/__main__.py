@@ -22,7 +22,9 @@ _VERBS = {
     "ps": ("qmsup.control.commands.ps", "Show the models, what they use and what they do."),
     "load": ("qmsup.control.commands.load", "Load a model and wait until it is ready."),
     "unload": ("qmsup.control.commands.unload", "Stop models, all when none is named."),
+    "reload": ("qmsup.control.commands.reload", "Put the configuration file in force."),
     "logs": ("qmsup.control.commands.logs", "Show the end of a model's log, or of each model's."),
+    "simulate": ("qmsup.simulation.command", "Run a trace through the scheduler in virtual time."),
 }
 """Each verb, the module whose `command` it is, and its line in the list."""
 

@@ -4,6 +4,7 @@ from enum import IntEnum
 
 from qmsup.errors import (
     AskTimedOutError,
+    Code,
     ConfigError,
     QmsupError,
     RefusedError,
@@ -40,6 +41,8 @@ def lines_of(error: QmsupError | OSError) -> tuple[str, ...]:
     match error:
         case ConfigError():
             return error.problems
+        case RefusedError(code=Code.CONFIG_INVALID):
+            return tuple(str(error).splitlines())
         case OSError(filename=str(name), strerror=str(why)):
             return (f"{name}: {why}",)
         case _:

@@ -28,6 +28,8 @@ def _end_with_parent(parent: int) -> None:
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
     if os.getppid() != parent:
         os._exit(1)  # it died before it was watched
+    # Until it listens to it itself, a HUP must not end it: it reads its configuration just then anyway.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     signal.pthread_sigmask(
         signal.SIG_SETMASK, ()
     )  # `serve` blocks the signals it waits for; a child must not
@@ -81,6 +83,11 @@ class Member:
     def has_ended(self) -> bool:
         """Whether it does not run; collects its exit."""
         return self._process is None or self._process.poll() is not None
+
+    def pass_on(self, number: signal.Signals) -> None:
+        """Signal it if it runs; it goes on."""
+        if self._process is not None:
+            self._process.send_signal(number)
 
     def signal(self, number: signal.Signals) -> None:
         """Signal it if it runs, and never start it again."""

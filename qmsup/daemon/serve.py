@@ -3,12 +3,14 @@
 It decides nothing about models. It has one thread and waits for signals, so nothing here needs a lock.
 """
 
+import contextlib
 import signal
 import socket
 import time
 from collections.abc import Iterable
 from pathlib import Path
 
+from qmsup.config import load
 from qmsup.daemon.exits import Exit
 from qmsup.daemon.member import Member, listener_member, scheduler_member
 from qmsup.errors import ConfigError
@@ -17,10 +19,12 @@ from qmsup.spec import ListenerSpec, Spec
 from qmsup.units import Seconds
 
 _STOPS = frozenset({signal.SIGINT, signal.SIGTERM})
-WATCHED = _STOPS | {signal.SIGCHLD}
+WATCHED = _STOPS | {signal.SIGCHLD, signal.SIGHUP}
 _LISTENER_GRACE = Seconds(3.0)
 """From TERM to QUIT for a gunicorn whose relays have all lost their children already."""
 _MARGIN = Seconds(5.0)
+_LOOK_EVERY = Seconds(1.0)
+"""How often the file is looked at with `--watch`."""
 
 _log = Log("serve")
 
@@ -28,13 +32,19 @@ _log = Log("serve")
 class Serve:
     """Keeps the members of one configuration alive until told to stop."""
 
-    def __init__(self, spec: Spec, config: Path) -> None:
+    def __init__(self, spec: Spec, config: Path, *, watch: bool = False) -> None:
+        """Nothing is started yet.
+
+        Args:
+            spec: what the file says.
+            config: the file.
+            watch: reload whenever it changes.
+        """
+        self._config = config
+        self._watched = Watched(config) if watch else None
         self._scheduler = scheduler_member(config)
         self._listeners = [listener_member(name, config) for name in spec.listeners]
-        longest_grace = max(
-            (model.stop_grace for model in spec.models.values()), default=Seconds(0.0)
-        )
-        self._scheduler_grace = Seconds(spec.shutdown_drain + longest_grace + _MARGIN)
+        self._scheduler_grace = _grace_of(spec)
         self._is_urgent = False
 
     def run(self) -> Exit:
@@ -56,17 +66,28 @@ class Serve:
             now = _now()
             for member in self._members():
                 member.start_if_due(now)
-            if _next_signal(self._until_next_start(now)) in _STOPS:
+            caught = _next_signal(self._until_next_look(now))
+            if caught in _STOPS:
                 return Exit.OK
+            if caught == signal.SIGHUP or (self._watched is not None and self._watched.changed()):
+                self._reload()
             for member in self._members():
                 # A listener that cannot use its configuration is no worse than one that keeps dying: its port
                 # stays shut, the others go on. Without a scheduler there is nothing to go on with.
                 if member.reap(_now()) == Exit.UNUSABLE and member is self._scheduler:
                     return Exit.UNUSABLE
 
-    def _until_next_start(self, now: Seconds) -> Seconds:
+    def _until_next_look(self, now: Seconds) -> Seconds:
         starts = [m.start_at for m in self._members() if m.start_at is not None]
-        return Seconds(max(0.0, min(starts, default=now + 60.0) - now))
+        latest = now + (60.0 if self._watched is None else _LOOK_EVERY)
+        return Seconds(max(0.0, min([*starts, latest]) - now))
+
+    def _reload(self) -> None:
+        """The scheduler judges the file and tells the listeners; here only its end may take longer from now on."""
+        _log.info("serve.reload", file=str(self._config))
+        self._scheduler.pass_on(signal.SIGHUP)
+        with contextlib.suppress(ConfigError):  # the scheduler says what is wrong
+            self._scheduler_grace = max(self._scheduler_grace, _grace_of(load(self._config)))
 
     def _stop(self) -> None:
         # The scheduler goes first: it refuses what waits, lets answers under way end, and stops the models.
@@ -97,6 +118,34 @@ class Serve:
                     member.signal(signal.SIGTERM)
             waiting = [m for m in waiting if not m.has_ended()]
         return not waiting
+
+
+class Watched:
+    """A file that is looked at now and then."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._known = self._seen = self._look()
+
+    def changed(self) -> bool:
+        """Whether it has changed since the last True, and was the same in two looks: nobody is writing it just now."""
+        before, self._seen = self._seen, self._look()
+        if self._seen in (None, self._known) or self._seen != before:
+            return False
+        self._known = self._seen
+        return True
+
+    def _look(self) -> tuple[int, int, int] | None:
+        try:
+            found = self._path.stat()
+        except OSError:  # an editor may remove it and write it anew
+            return None
+        return found.st_mtime_ns, found.st_size, found.st_ino
+
+
+def _grace_of(spec: Spec) -> Seconds:
+    longest = max((model.stop_grace for model in spec.models.values()), default=Seconds(0.0))
+    return Seconds(spec.shutdown_drain + longest + _MARGIN)
 
 
 def _next_signal(timeout: Seconds) -> int | None:

@@ -5,7 +5,7 @@ Every field has a default and fields may be added, so that a reader and a schedu
 
 import msgspec
 
-from qmsup.ids import Epoch, ListenerName, ModelId, WorkerId
+from qmsup.ids import Epoch, EventNumber, ListenerName, ModelId, RequestId, WorkerId
 
 
 class Worker(msgspec.Struct, kw_only=True, frozen=True):
@@ -79,4 +79,96 @@ class Unloaded(msgspec.Struct, kw_only=True, frozen=True):
     """The answer to `unload`: these have stopped."""
 
     stopped: tuple[ModelId, ...] = ()
+    text: str = ""
+
+
+class Place(msgspec.Struct, kw_only=True, frozen=True):
+    """One place in the line.
+
+    Attributes:
+        position: 1 = next.
+        request: null for a control client's `load`.
+        patience_left_s: how much longer it respects that others are in its way.
+        because: why it waits, in a word.
+    """
+
+    position: int = 0
+    request: RequestId | None = None
+    model: ModelId = ModelId("")
+    listener: ListenerName | None = None
+    waited_s: float = 0.0
+    patience_left_s: float | None = None
+    because: str = ""
+
+
+class Loading(msgspec.Struct, kw_only=True, frozen=True):
+    """A model that is being loaded, and how many of those who left the line for it wait."""
+
+    model: ModelId = ModelId("")
+    waiting: int = 0
+
+
+class Queue(msgspec.Struct, kw_only=True, frozen=True):
+    """The answer to `queue`: the line, first to last, and the loads under way."""
+
+    queue: tuple[Place, ...] = ()
+    loading: tuple[Loading, ...] = ()
+
+
+class Told(msgspec.Struct, kw_only=True, frozen=True):
+    """Something that happened, at `time` in Unix seconds: the turn of this number in that life of the scheduler."""
+
+    time: float = 0.0
+    epoch: Epoch = Epoch(0)
+    turn: EventNumber = EventNumber(0)
+    text: str = ""
+
+
+class Explanation(msgspec.Struct, kw_only=True, frozen=True):
+    """The answer to `explain`, about a model or about a request.
+
+    Attributes:
+        request: null when it is about a model.
+        now: how things stand, in sentences.
+        evicts: what would have to stop if the model were loaded now.
+        reasons: why those.
+        obstacles: what keeps it from being loaded, or used, at once.
+        waiting: who waits for the model in the line.
+        loading: the requests that wait for its load.
+        story: what happened and was decided, oldest first.
+    """
+
+    model: ModelId | None = None
+    request: RequestId | None = None
+    now: tuple[str, ...] = ()
+    evicts: tuple[ModelId, ...] = ()
+    reasons: tuple[str, ...] = ()
+    obstacles: tuple[str, ...] = ()
+    waiting: tuple[Place, ...] = ()
+    loading: tuple[RequestId, ...] = ()
+    story: tuple[Told, ...] = ()
+
+
+class Journal(msgspec.Struct, kw_only=True, frozen=True):
+    """The answer to `journal`: all that was decided is in this folder now, or could not be written."""
+
+    folder: str = ""
+    is_written: bool = True
+
+
+class Reloaded(msgspec.Struct, kw_only=True, frozen=True):
+    """The answer to `reload`: the file is in force.
+
+    Attributes:
+        added, removed, changed: models.
+        settings: other keys with another value.
+        needs_restart: what counts only after a restart, a sentence each.
+    """
+
+    version: str = ""
+    added: tuple[ModelId, ...] = ()
+    removed: tuple[ModelId, ...] = ()
+    changed: tuple[ModelId, ...] = ()
+    settings: tuple[str, ...] = ()
+    needs_restart: tuple[str, ...] = ()
     text: str = ""

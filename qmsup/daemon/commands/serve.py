@@ -10,10 +10,11 @@ from qmsup.daemon.commands.options import config_option
 
 @click.command(short_help="Run everything: the scheduler and all listeners.")
 @config_option
-def command(config: Path) -> None:
+@click.option("--watch", is_flag=True, help="Reload the file whenever it changes.")
+def command(*, config: Path, watch: bool) -> None:
     """Run the scheduler and one gunicorn per listener, and restart either when it dies.
 
-    Ctrl-C or TERM stops all, the models too; a second one at once.
+    Ctrl-C or TERM stops all, the models too; a second one at once. HUP reloads the configuration.
     """
     import qmsup.config
     from qmsup import log
@@ -26,4 +27,4 @@ def command(config: Path) -> None:
     make_folders()
     for listener in spec.listeners.values():
         click.echo(f"listener {listener.name}: http://{listener.host}:{listener.port}/v1", err=True)
-    sys.exit(Serve(spec, config.resolve()).run())
+    sys.exit(Serve(spec, config.resolve(), watch=watch).run())
