@@ -58,3 +58,8 @@ def config_copies() -> Path:
 def log_file(model: ModelId) -> Path:
     """The log a model's child writes itself."""
     return state_dir() / "logs" / f"{quote(model, safe='')}.log"
+
+
+def journal_dir() -> Path:
+    """The scheduler's last turns, in numbered segments."""
+    return state_dir() / "journal"

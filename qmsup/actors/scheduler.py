@@ -7,18 +7,21 @@ for at once. It decides nothing: every choice is `core.scheduling`'s.
 import contextlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import assert_never, cast
 
 import pykka
 from typing_extensions import override
 
-from qmsup.actors import answers
+from qmsup.actors import answers, explaining
 from qmsup.actors.config_reader import ConfigRead, ConfigRefused
 from qmsup.actors.copies import Copy
 from qmsup.actors.gateway import Asked, Gateway, Greeted, Heard
 from qmsup.actors.inbox import PollingInbox, TimeIsUp
+from qmsup.actors.journal import Journal, JournalOnDisk, former_lines
+from qmsup.actors.journal_lines import Header
 from qmsup.actors.life import Life
 from qmsup.actors.orders import Orders
 from qmsup.actors.reload import Reload
@@ -36,14 +39,15 @@ from qmsup.core.scheduling.events import (
     Woke,
 )
 from qmsup.core.scheduling.scheduler import Scheduler
-from qmsup.errors import Code, Refusal
-from qmsup.ids import Incarnation
+from qmsup.core.scheduling.stories import Turn
+from qmsup.errors import Code, Refusal, RequestError
+from qmsup.ids import AskId, Incarnation
 from qmsup.log import Log
 from qmsup.spec import Spec
 from qmsup.transport.router import RouterSocket
 from qmsup.units import Seconds
 
-_VERBS = "ping, status, ps, running, load, unload, reload"
+_VERBS = "ping, status, ps, running, queue, explain, journal, load, unload, reload"
 _ASKED_AGAIN = Seconds(15.0)
 """Who waits for an answer repeats the question within two seconds; who has not for this long is gone."""
 
@@ -100,8 +104,12 @@ class SchedulerActor(pykka.ThreadingActor):
             self._gateway = Gateway(self._router, self._life.epoch, self._copy)
             self._workers = Workers(self._inbox)
             self._processes = ProcessTree(self._spec, self.actor_ref.tell)
-            self._orders = Orders(self._gateway, self._processes, self._on_end)
+            self._orders = Orders(self._gateway, self._processes, self._end)
             self._reload = Reload(self._spec, self._life, self._gateway, self.actor_ref.tell)
+            self._on_disk = JournalOnDisk()
+            self._journal = Journal(
+                self._header(), write=self._on_disk.write, former=former_lines()
+            )
         except Exception:
             _log.exception("scheduler.cannot_start")
             self._on_break()
@@ -109,8 +117,18 @@ class SchedulerActor(pykka.ThreadingActor):
         self._inbox.watch(self._router.fileno(), self._receive, eager=True)
         _log.info("scheduler.started", epoch=self._life.epoch, endpoint=self._life.endpoint)
 
+    def _header(self) -> Header:
+        return Header(
+            epoch=self._life.epoch,
+            first_incarnation=self._core.state.first_incarnation,
+            spec=self._spec,
+            started=time.time(),
+            clock=_now(),
+        )
+
     @override
     def on_stop(self) -> None:
+        self._journal.flush()
         self._workers.close()
         self._inbox.forget(self._router.fileno())
         self._router.close()
@@ -132,13 +150,15 @@ class SchedulerActor(pykka.ThreadingActor):
             case TimeIsUp():
                 self._look_at_the_clock()
             case StopNow():
-                self._on_end()  # the tree ends then, and each manager its child
+                self._end()  # the tree ends then, and each manager its child
             case ReloadNow():
                 self._reload.begin(None)
             case ConfigRead():
                 self._apply(message)
             case ConfigRefused():
                 self._reload.refuse(message)
+            case _Written(ask=ask):
+                self._gateway.reply(ask, self._on_disk.about())
             case _:
                 self._handle(message)  # type: ignore[arg-type] # actors tell events, nothing else
                 self._processes.keep_only(self._core.state.models)
@@ -172,7 +192,15 @@ class SchedulerActor(pykka.ThreadingActor):
             self._gateway.ask_to_greet(worker)
 
     def _handle(self, event: Event) -> None:
-        effects = self._core.handle(event, _now())
+        core, now = self._core, _now()
+        try:
+            effects = core.handle(event, now)
+        except Exception:
+            # What it could not bear is the very thing that a replay needs.
+            self._journal.note(Turn(core.state.event, now, event, ()))
+            self._journal.flush()
+            raise
+        self._journal.note(Turn(core.state.event, now, event, effects))
         for effect in effects:
             if type(effect) is ArmWake:
                 self._wake_at = effect.at
@@ -193,8 +221,13 @@ class SchedulerActor(pykka.ThreadingActor):
         self._gateway.configure(read.copy, state.listeners)
         self._reload.tell(read)
 
+    def _end(self) -> None:
+        self._journal.flush()  # before the writer is told to end, too
+        self._on_end()
+
     def _look_at_the_clock(self) -> None:
         now = _now()
+        self._journal.work(now)
         for event in self._workers.silent_since(now):
             self._handle(event)
         if self._wake_at is not None and now >= self._wake_at:
@@ -208,7 +241,12 @@ class SchedulerActor(pykka.ThreadingActor):
     def _set_alarm(self) -> None:
         if self._next_roll_call is None and self._gateway.is_awaited:
             self._next_roll_call = Seconds(_now() + _ASKED_AGAIN)
-        wishes = (self._wake_at, self._workers.next_check(), self._next_roll_call)
+        wishes = (
+            self._wake_at,
+            self._workers.next_check(),
+            self._next_roll_call,
+            self._journal.due,
+        )
         self._inbox.wake_at(min((t for t in wishes if t is not None), default=None))
 
     def _answer(self, asked: Asked) -> None:
@@ -216,6 +254,8 @@ class SchedulerActor(pykka.ThreadingActor):
             self._answer_verb(asked)
         except answers.BadQuestionError as error:
             self._gateway.refuse(asked.ask, Refusal(code=Code.BAD_REQUEST, message=str(error)))
+        except RequestError as error:
+            self._gateway.refuse(asked.ask, error.refusal)
 
     def _answer_verb(self, asked: Asked) -> None:
         match asked.verb:
@@ -230,10 +270,13 @@ class SchedulerActor(pykka.ThreadingActor):
                 self._handle(UnloadAsked(ask=asked.ask, models=models, drain=drain))
             case "reload":
                 self._reload.begin(asked.ask)
+            case "journal":
+                self._journal.flush()
+                self._on_disk.when_written(partial(self.actor_ref.tell, _Written(ask=asked.ask)))
             case verb:
-                self._gateway.reply(asked.ask, self._reading(verb))
+                self._gateway.reply(asked.ask, self._reading(verb, asked.args))
 
-    def _reading(self, verb: str) -> object:
+    def _reading(self, verb: str, args: Mapping[str, object]) -> object:
         match verb:
             case "ping":
                 return {}
@@ -243,6 +286,10 @@ class SchedulerActor(pykka.ThreadingActor):
                 return answers.ps(self._core.state, self._spec, _now())
             case "running":
                 return answers.running(self._core.state, self._spec, _now())
+            case "queue":
+                return explaining.queue(self._core.state, _now())
+            case "explain":
+                return explaining.explain(args, self._core.state, self._journal, _now())
             case _:
                 raise answers.BadQuestionError(f"unknown verb {verb!r}: ask one of {_VERBS}")
 
@@ -250,6 +297,13 @@ class SchedulerActor(pykka.ThreadingActor):
 @dataclass(frozen=True, slots=True)
 class StopNow:
     """Told a second time to end: stop every child without waiting for anybody."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Written:
+    """The journal is on disk as far as it went when this was asked for."""
+
+    ask: AskId
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,136 @@
+"""How things stand now, in sentences: what a model does, who waits for it, what would have to stop for it and why."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from qmsup.core.eviction.reasons import reasons_for
+from qmsup.core.scheduling import views, wording
+from qmsup.core.scheduling.events import RequestArrived
+from qmsup.core.scheduling.line import Waiter
+from qmsup.core.scheduling.records import Model, Swap, SwapPhase
+from qmsup.core.scheduling.state import State
+from qmsup.ids import ModelId, RequestId
+from qmsup.units import Seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Standing:
+    """A model as it stands.
+
+    Attributes:
+        about: what it does, and what uses it.
+        places: who waits for it in the line.
+        joined: requests that wait for its load.
+        evicts: what would have to stop if it were loaded now; empty too when it is ready.
+        reasons: why those.
+        obstacles: what keeps the first who waits, or the next who asks, from being served at once.
+    """
+
+    about: tuple[str, ...]
+    places: tuple[views.PlaceView, ...]
+    joined: tuple[RequestId, ...]
+    evicts: tuple[ModelId, ...]
+    reasons: tuple[str, ...]
+    obstacles: tuple[str, ...]
+
+
+def of_model(state: State, name: ModelId, now: Seconds) -> Standing:
+    """A model that the state knows, as it stands."""
+    model = state.models[name]
+    evicts: tuple[ModelId, ...] = ()
+    reasons: tuple[str, ...] = ()
+    if not model.is_ready and model.swap is None:
+        beside = state.running_beside(name)
+        evicts = state.policy.eviction_for(name, beside)
+        reasons = reasons_for(state.policy, name, beside)
+    joiners = () if model.swap is None else model.swap.joiners
+    return Standing(
+        about=tuple(_about(model, now)),
+        places=tuple(place for place in views.line(state, now) if place.model == name),
+        joined=tuple(w.origin.request for w in joiners if isinstance(w.origin, RequestArrived)),
+        evicts=evicts,
+        reasons=reasons,
+        obstacles=tuple(_obstacles(state, model, evicts, now)),
+    )
+
+
+def of_waiter(state: State, request: RequestId, now: Seconds) -> tuple[str, ...]:
+    """Where a request that waits stands, behind whom, and what keeps it; () when it does not wait."""
+    waiter = state.waiters.get(request)
+    if waiter is None:
+        return ()
+    model = state.models[waiter.case.model]
+    if waiter.joined is not None:
+        assert model.swap is not None, "who has joined waits for a swap"
+        since = wording.span(Seconds(now - waiter.rank.arrived))
+        return (f"waits since {since} for its load: {_swap(model.swap, now)}",)
+    return tuple(_in_line(state, waiter, model, now))
+
+
+def _in_line(state: State, waiter: Waiter, model: Model, now: Seconds) -> Iterator[str]:
+    line = views.line(state, now)
+    place = state.line.place_of(waiter)
+    own = line[place - 1]
+    yield (
+        f"waits since {wording.span(own.waited)} at place {place} of {len(line)}:"
+        f" {wording.reason(own.because)} ({own.because})"
+    )
+    if ahead := [f"{p.request or 'a load'} ({p.model})" for p in line[: place - 1]]:
+        yield f"before it in the line: {wording.listed(ahead)}"
+    standing = of_model(state, model.id, now)
+    yield from standing.obstacles
+    yield from standing.reasons
+
+
+def _about(model: Model, now: Seconds) -> Iterator[str]:
+    child, since = model.child, wording.span(Seconds(now - model.since))
+    if model.is_ready and child is not None:
+        used = f"{len(model.leases)} of {model.limit} places in use"
+        yield f"{model.id} is ready since {since}, at {child.upstream}: {used}"
+    elif child is not None:
+        yield f"{model.id} is {child.phase} since {since}"
+    elif model.leaving:
+        yield f"{model.id} is stopping"
+    else:
+        yield f"{model.id} is stopped"
+    if model.swap is not None:
+        yield _swap(model.swap, now)
+    if model.leases:
+        yield f"in use by {wording.listed(model.leases)}"
+    if model.is_closing:
+        yield f"{model.id} takes no new requests, and stops when it is idle"
+    if (left := model.back_off.left(now)) > 0:
+        yield f"its last start failed, and is not tried again for {left:.1f} s"
+    if model.back_off.error:
+        yield f"the last failure: {model.back_off.error}"
+
+
+def _obstacles(
+    state: State, model: Model, evicts: tuple[ModelId, ...], now: Seconds
+) -> Iterator[str]:
+    if model.is_ready:
+        if len(model.leases) >= model.limit:
+            yield f"all {wording.counted(model.limit, 'place')} of {model.id} are in use"
+        return
+    if model.swap is not None:
+        return
+    for swap in state.swaps.values():
+        if swap.meets(model.id, evicts):
+            yield f"a load is in the way: {_swap(swap, now)}"
+    for victim in evicts:
+        if leases := state.models[victim].leases:
+            in_flight = wording.counted(len(leases), "request")
+            yield f"{victim} would have to stop and has {in_flight} in flight: {wording.listed(leases)}"
+
+
+def _swap(swap: Swap, now: Seconds) -> str:
+    since = wording.span(Seconds(now - swap.started))
+    if swap.is_aborting:
+        return f"a load of {swap.target}, begun {since} ago, is being given up"
+    waiting = f"{wording.counted(len(swap.joiners), 'request')} for it"
+    if swap.phase is SwapPhase.EVICTING:
+        left = wording.listed(sorted(swap.left))
+        return (
+            f"{swap.target} is to be loaded, begun {since} ago: {left} must stop first; {waiting}"
+        )
+    return f"{swap.target} is loading, begun {since} ago; {waiting}"

@@ -1,0 +1,192 @@
+"""What became of a request or a model, in sentences, told from the turns that were recorded."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from qmsup.core.scheduling import wording
+from qmsup.core.scheduling.effects import (
+    Cut,
+    Effect,
+    Grant,
+    LineMoved,
+    Record,
+    Refuse,
+    TellLoading,
+)
+from qmsup.core.scheduling.events import (
+    Event,
+    GrantAccepted,
+    GrantDeclined,
+    LeaseReleased,
+    ListenerJoined,
+    RequestAbandoned,
+    RequestArrived,
+)
+from qmsup.ids import EventNumber, LeaseId, ModelId, RequestId
+from qmsup.units import Seconds
+
+_SENTENCES = {
+    "swap.done": "{model} is ready, {because} after that was decided",
+    "swap.failed": "{model} could not be loaded: {because}",
+    "swap.aborted": "loading {model} was given up while {because}",
+    "model.crashed": "{model} died by itself: {because}",
+}
+"""Decisions that are told in one way."""
+
+
+class Turn(NamedTuple):
+    """One event and what came of it: a call of `Scheduler.handle`, recorded."""
+
+    number: EventNumber
+    now: Seconds
+    event: Event
+    effects: Sequence[Effect]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sentence:
+    """Something that happened in a turn.
+
+    Attributes:
+        number, now: of the turn.
+    """
+
+    number: EventNumber
+    now: Seconds
+    text: str
+
+
+def model_of(request: RequestId, turns: Iterable[Turn]) -> ModelId | None:
+    """The model that a request is about, as far as these turns tell."""
+    for turn in turns:
+        event = turn.event
+        arrivals = event.waiting if isinstance(event, ListenerJoined) else (event,)
+        for arrival in arrivals:
+            if isinstance(arrival, RequestArrived) and arrival.request == request:
+                return arrival.model
+        for effect in turn.effects:
+            if isinstance(effect, Grant) and effect.request == request:
+                return effect.model
+    return None
+
+
+def of_request(
+    request: RequestId, model: ModelId | None, turns: Iterable[Turn]
+) -> tuple[Sentence, ...]:
+    """The story of a request.
+
+    Args:
+        request: whose story it is.
+        model: what it wants; loads of that are part of the story.
+        turns: in order, those that name the request or decide something about the model. Others do no harm.
+    """
+    return tuple(
+        Sentence(number=turn.number, now=turn.now, text=text)
+        for turn in turns
+        for text in _told_of_request(request, model, turn)
+    )
+
+
+def of_model(model: ModelId, turns: Iterable[Turn]) -> tuple[Sentence, ...]:
+    """What was decided about a model."""
+    return tuple(
+        Sentence(number=turn.number, now=turn.now, text=_decision(effect, model))
+        for turn in turns
+        for effect in turn.effects
+        if isinstance(effect, Record) and is_about(effect, model)
+    )
+
+
+def is_about(record: Record, model: ModelId) -> bool:
+    """Whether a decision is about a model: to load it, to stop it, or about somebody who asked for it."""
+    return record.model == model or model in record.evicts
+
+
+def _told_of_request(request: RequestId, model: ModelId | None, turn: Turn) -> Iterator[str]:
+    if text := _heard(request, turn.event):
+        yield text
+    for effect in turn.effects:
+        match effect:
+            case Record() if effect.request == request or _is_load_of(effect, model):
+                yield _decision(effect, model)
+            case Grant() | Refuse() | Cut() | TellLoading() if effect.request == request:
+                yield _answered(effect)
+            case LineMoved(places=places):
+                for whose, place in places:
+                    if whose == request:
+                        yield f"place {place} in the line"
+            case _:
+                pass
+
+
+def _is_load_of(record: Record, model: ModelId | None) -> bool:
+    return model is not None and record.model == model and record.decision.startswith("swap.")
+
+
+def _heard(request: RequestId, event: Event) -> str:
+    """What an event says about a request; "" when it is about others."""
+    text = ""
+    match event:
+        case RequestArrived() if event.request == request:
+            text = f"arrived for {event.model}, from {event.listener}"
+        case ListenerJoined() if any(waiting.request == request for waiting in event.waiting):
+            text = f"told of again by {event.listener}, which greeted"
+        case ListenerJoined() if any(lease.request == request for lease in event.leases):
+            text = f"in use already, said {event.listener}, which greeted"
+        case RequestAbandoned() if event.request == request:
+            text = "its client went away"
+        case GrantAccepted() if event.request == request:
+            text = "its listener took up the grant"
+        case GrantDeclined() if event.request == request:
+            text = "its listener declined the grant: the client had gone"
+        case LeaseReleased() if event.lease == LeaseId(request):
+            text = f"ended: {event.outcome}" + ("" if event.served else ", without any answer")
+        case _:
+            pass
+    return text
+
+
+def _answered(effect: Grant | Refuse | Cut | TellLoading) -> str:
+    match effect:
+        case Grant():
+            paid = (
+                "was ready when it came" if effect.was_ready else "had to be loaded or waited for"
+            )
+            return (
+                f"granted after {wording.span(effect.waited)}, at {effect.upstream}:"
+                f" {effect.model} {paid}"
+            )
+        case Refuse(refusal=refusal):
+            return f"refused, {refusal.code}: {refusal.message}"
+        case Cut(refusal=refusal):
+            return f"cut, {refusal.code}: {refusal.message}"
+        case TellLoading():
+            return "left the line: its model is being loaded for it"
+
+
+def _decision(record: Record, model: ModelId | None) -> str:
+    """A decision in a sentence. `model` is whose story it is told in."""
+    if record.decision == "swap.started":
+        return _started(record, model)
+    if record.decision == "request.waits":
+        who = "" if record.request is None else f"{record.request} "
+        return f"{who}waits: {wording.reason(record.because)} ({record.because})"
+    if sentence := _SENTENCES.get(record.decision):
+        return sentence.format(model=record.model, because=record.because)
+    told = [record.decision]
+    told += [name for name in (record.model, record.request) if name is not None]
+    told += [f"stops {wording.listed(record.evicts)}"] if record.evicts else []
+    told += [record.because] if record.because else []
+    return ", ".join(told)
+
+
+def _started(record: Record, model: ModelId | None) -> str:
+    load = f"loading {record.model}"
+    load += "" if record.request is None else f" for {record.request}"
+    if not record.evicts:
+        return f"{load} began; nothing has to stop for it"
+    why = wording.choice(record.because)
+    if model in record.evicts:
+        return f"{model} is stopped: {load} began, and {why} ({record.because})"
+    return f"{load} began; {wording.listed(record.evicts)} stopped for it: {why} ({record.because})"
