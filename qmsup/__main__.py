@@ -20,6 +20,11 @@ _VERBS = {
     "check": ("qmsup.control.commands.check", "Check a configuration file."),
     "status": ("qmsup.control.commands.status", "Show the scheduler and its listeners."),
     "ps": ("qmsup.control.commands.ps", "Show the models, what they use and what they do."),
+    "queue": ("qmsup.control.commands.line", "Show who waits, for how long and why."),
+    "explain": (
+        "qmsup.control.commands.explain",
+        "Tell why a model or a request is where it is.",
+    ),
     "load": ("qmsup.control.commands.load", "Load a model and wait until it is ready."),
     "unload": ("qmsup.control.commands.unload", "Stop models, all when none is named."),
     "reload": ("qmsup.control.commands.reload", "Put the configuration file in force."),

@@ -63,3 +63,9 @@ def log_file(model: ModelId) -> Path:
 def journal_dir() -> Path:
     """The scheduler's last turns, in numbered segments."""
     return state_dir() / "journal"
+
+
+def journal_segments(folder: Path) -> list[Path]:
+    """The journal's files in a folder, oldest first. Their lines one after the other are the journal."""
+    found = (path for path in folder.glob("*.jsonl") if path.stem.isdigit())
+    return sorted(found, key=lambda path: int(path.stem))

@@ -56,22 +56,17 @@ class JournalFolder:
         """Go on with the newest segment while it has room, else begin another."""
         self.close()
         places.make_private(self._folder)
-        known = segments_of(self._folder)
+        known = places.journal_segments(self._folder)
         path = known[-1] if known else self._folder / _name(1)
         if path.exists() and path.stat().st_size >= self._segment:
             path = self._folder / _name(int(path.stem) + 1)
-        for old in segments_of(self._folder, beside=path)[: -(self._segments - 1) or None]:
+        others = [old for old in known if old != path]
+        for old in others[: -(self._segments - 1) or None]:
             old.unlink(missing_ok=True)
         self._file = path.open("ab", buffering=0)
         self._size = self._file.tell()
         if self._size and not _ends_with_a_line(path):
             self._size += self._file.write(b"\n")  # what follows a torn line is whole again
-
-
-def segments_of(folder: Path, *, beside: Path | None = None) -> list[Path]:
-    """The segments there are, oldest first."""
-    found = (path for path in folder.glob("*.jsonl") if path.stem.isdigit() and path != beside)
-    return sorted(found, key=lambda path: int(path.stem))
 
 
 def lines_in(folder: Path) -> Iterator[bytes]:
@@ -80,7 +75,7 @@ def lines_in(folder: Path) -> Iterator[bytes]:
     Raises:
         OSError: a segment cannot be read.
     """
-    for path in segments_of(folder):
+    for path in places.journal_segments(folder):
         with path.open("rb") as file:
             yield from file
 

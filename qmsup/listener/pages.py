@@ -43,6 +43,8 @@ _RULES = (
     ("/v1/models/<path:model>", "model", "GET"),
     ("/models/<path:model>", "model", "GET"),
     ("/v/models/<path:model>", "model", "GET"),
+    ("/api/queue", "queue", "GET"),
+    ("/api/explain/<path:model>", "explain", "GET"),
     ("/api/models/load/<path:model>", "load", "POST"),
     ("/api/models/unload", "unload_all", "POST"),
     ("/api/models/unload/<path:model>", "unload", "POST"),
@@ -71,6 +73,8 @@ class Pages:
             "running": self._running,
             "models": self._models,
             "model": self._model,
+            "queue": self._queue,
+            "explain": self._explain,
             "load": self._load,
             "unload": self._unload,
             "unload_all": self._unload_all,
@@ -127,6 +131,19 @@ class Pages:
 
     def _model(self, name: str) -> Response:
         return _json(self._described(self._catalog.named(name)))
+
+    def _queue(self, _: str) -> Response:
+        """The line as it concerns this port; positions are over the whole line."""
+        answer = self._ask("queue", {}, _READ)
+        shown = {
+            key: [e for e in _dicts(answer.get(key)) if e.get("model") in self._catalog]
+            for key in ("queue", "loading")
+            if isinstance(answer, dict)
+        }
+        return _json(shown)
+
+    def _explain(self, name: str) -> Response:
+        return _json(self._ask("explain", {"model": self._catalog.named(name).id}, _READ))
 
     def _load(self, name: str) -> Response:
         model = self._catalog.named(name)
