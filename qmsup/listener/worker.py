@@ -7,11 +7,11 @@ loop; gunicorn's poller is one descriptor in it.
 This leans on internals of gunicorn's gthread.py: its version is pinned, and `gunicorn_moved` names what is missing.
 """
 
+import errno
 import resource
 import socket
-import struct
 from collections.abc import Iterable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -20,12 +20,13 @@ from typing import Any
 from gunicorn.config import Config
 from gunicorn.glogging import Logger
 from gunicorn.http import Request
-from gunicorn.http.unreader import SocketUnreader
 from gunicorn.workers import gthread
 from typing_extensions import override
 
 from qmsup import log, places
 from qmsup.errors import ConfigError
+from qmsup.listener import patience
+from qmsup.listener.arrival import Arrival, Arriving, arrival_of
 from qmsup.listener.deployment import Deployment, deployment_from_environment
 from qmsup.listener.idle import Idle
 from qmsup.listener.inline import READ, Relayed
@@ -43,17 +44,8 @@ _HTTP11 = (1, 1)
 _ACCEPTS_AT_ONCE = 16
 _SPELL = 0.25
 """Seconds that the loop turns before gunicorn's housekeeping has its turn: it is too dear for every event."""
-_SLOWEST = struct.pack("ll", 60, 0)
-"""Seconds and microseconds that a thread waits for the next bytes of a request."""
-_INHERITED = (
-    (socket.SOL_SOCKET, socket.SO_RCVTIMEO, _SLOWEST),
-    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
-    (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 30),
-    (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, 10),
-    (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, 3),
-    (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),
-)
-"""Accepted sockets have these from the listening one: a client whose machine is gone is noticed within a minute."""
+_LONG_ONES = 64
+"""Threads for requests that are long: those that are slow to come hold up nothing but others of their kind."""
 
 _log = Log("worker")
 
@@ -64,24 +56,15 @@ class _HandedOver(Exception):  # noqa: N818 - no error: the way out of gunicorn'
         self.options = options
 
 
-class ImpatientUnreader(SocketUnreader):
-    """Takes a client that stalls in the middle of a request for one that left, so that it frees its thread."""
-
-    @override
-    def chunk(self, size_hint: int | None = None) -> bytes:
-        try:
-            return super().chunk(size_hint)  # type: ignore[call-arg]  # the stubs are of an older one
-        except BlockingIOError:  # the socket blocks: its receive timeout is over
-            return b""
-
-
 class RelayWorker(gthread.ThreadWorker):
     """See the module. What it serves is the application's `deployment`, or what the environment names."""
 
     link: Link
     engine: Engine
     _deployment: Deployment
+    _arriving: Arriving
     _idle: Idle
+    _long_ones: ThreadPoolExecutor
     _serving: Serving
     _told: str = ""
     """The version of the configuration that the scheduler told of last."""
@@ -110,7 +93,7 @@ class RelayWorker(gthread.ThreadWorker):
         spec = deployment.spec
         _raise_descriptor_limit()
         for listener in self.sockets:
-            _set_up(listener)
+            patience.set_up(listener)
         self.link = Link(
             deployment.listener,
             endpoint=places.scheduler_endpoint(),
@@ -123,9 +106,12 @@ class RelayWorker(gthread.ThreadWorker):
             on_ready=self._look,
             on_closed=self._forget,
         )
+        self._arriving = Arriving()
+        self._long_ones = ThreadPoolExecutor(_LONG_ONES)
         try:
             super().init_process()
         finally:
+            self._long_ones.shutdown(wait=False, cancel_futures=True)
             self.engine.close()
             context.destroy()
 
@@ -220,11 +206,15 @@ class RelayWorker(gthread.ThreadWorker):
                 keeps_alive=not req.should_close(),
                 options=handed.options,
             )
+        except BlockingIOError as error:  # the socket blocks: its send timeout is over
+            raise BrokenPipeError(errno.EPIPE, "the client reads nothing") from error
 
     @override
     def _keepalive_after(self, conn: gthread.TConn, keepalive: bool | Relayed) -> bool | Relayed:  # type: ignore[misc]  # unknown to the stubs
         if not isinstance(keepalive, Relayed):
-            return bool(super()._keepalive_after(conn, keepalive))  # type: ignore[misc]  # unknown to the stubs
+            # A request whose rest may still come leaves no place where the next one could begin.
+            is_through = bool(super()._keepalive_after(conn, keepalive))  # type: ignore[misc]  # unknown to the stubs
+            return is_through and not conn.parser.unreader.has_given_up  # type: ignore[union-attr]  # plain HTTP/1.1
         if keepalive.keeps_alive and not super()._keepalive_after(  # type: ignore[misc]  # the same
             conn, keepalive=True
         ):
@@ -250,7 +240,7 @@ class RelayWorker(gthread.ThreadWorker):
             self._look(gthread.TConn(self.cfg, client, address, listener.getsockname()))
 
     def _look(self, conn: gthread.TConn) -> None:
-        """Something may have come: judge it here if it is a whole small request, else give it to the pool."""
+        """Something may have come: see what it makes of the request."""
         try:
             data = conn.sock.recv(READ)
         except BlockingIOError:
@@ -258,26 +248,50 @@ class RelayWorker(gthread.ThreadWorker):
             return
         except OSError:
             data = b""
-        if not data:
-            self.engine.discard(conn.sock.fileno(), conn.sock)
-            self._forget()
+        so_far = self._arriving.so_far(conn)
+        if data:
+            self._judge(conn, so_far + data)
+        elif so_far:
+            # It will come no further, but may be worth an answer.
+            self._to_pool(conn, so_far, self.tpool)
+        else:
+            self._drop(conn)
+
+    def _judge(self, conn: gthread.TConn, data: bytes) -> None:
+        """Deal with a whole small request here if it is to be relayed, give others to a thread once they are here."""
+        arrival = arrival_of(data)
+        if arrival is Arrival.PARTIAL:
+            if self._arriving.keep(conn, data, self.engine.now):
+                self._idle.add(conn)
+            else:
+                self._drop(conn)
             return
         inline = self._serving.inline
         relayed = None if inline is None else inline.order_for(data, conn)
-        if relayed is not None:
+        if relayed is None:
+            pool = self._long_ones if arrival is Arrival.LONG else self.tpool
+            self._to_pool(conn, data, pool)
+        else:
+            self._arriving.forget(conn)
             self.nr += 1
             self._hold(conn, relayed)
-            return
+
+    def _to_pool(self, conn: gthread.TConn, data: bytes, pool: ThreadPoolExecutor) -> None:
+        self._arriving.forget(conn)
         if not conn.initialized:
             conn.init()
-            conn.parser.unreader = ImpatientUnreader(conn.sock)  # type: ignore[union-attr]  # it speaks HTTP/1.1
+            conn.parser.unreader = patience.ImpatientUnreader(conn.sock)  # type: ignore[union-attr]  # it speaks HTTP/1.1
         conn.parser.unreader.unread(data)  # type: ignore[union-attr]  # the same
-        self._to_pool(conn)
-
-    def _to_pool(self, conn: gthread.TConn) -> None:
+        conn.parser.unreader.begin()  # type: ignore[union-attr]  # the same
         conn.data_ready = True
         self.engine.release(conn.sock.fileno())
-        self.enqueue_req(conn)
+        handled = pool.submit(self.handle, conn)
+        handled.add_done_callback(partial(self.method_queue.defer, self.finish_request, conn))
+
+    def _drop(self, conn: gthread.TConn) -> None:
+        self._arriving.forget(conn)
+        self.engine.discard(conn.sock.fileno(), conn.sock)
+        self._forget()
 
     @override
     def finish_request(self, conn: gthread.TConn, fs: "Future[bool | Relayed]") -> None:  # type: ignore[override]  # see Relayed
@@ -305,8 +319,8 @@ class RelayWorker(gthread.ThreadWorker):
     def _take_back(self, conn: gthread.TConn, lives: bool) -> None:  # noqa: FBT001 - called by the engine
         if not lives:
             self._forget()
-        elif conn.parser is not None and conn.parser.unreader.buf.getvalue():  # type: ignore[union-attr]  # plain HTTP/1.1
-            self._to_pool(conn)  # its next request came along with this one
+        elif conn.parser is not None and (more := conn.parser.unreader.take_buffered()):  # type: ignore[union-attr]  # plain HTTP/1.1
+            self._judge(conn, more)  # its next request came along with this one
         else:
             self._idle.add(conn)
 
@@ -346,13 +360,6 @@ def gunicorn_moved() -> list[str]:
 def _deployment_of(application: object) -> Deployment:
     deployment = getattr(application, "deployment", None)
     return deployment if isinstance(deployment, Deployment) else deployment_from_environment()
-
-
-def _set_up(listener: socket.socket) -> None:
-    if listener.family == socket.AF_UNIX:
-        return
-    for level, option, value in _INHERITED:
-        listener.setsockopt(level, option, value)
 
 
 def _raise_descriptor_limit() -> None:

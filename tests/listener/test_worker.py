@@ -3,9 +3,9 @@ import json
 import signal
 import socket
 import ssl
-import struct
 import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import gunicorn as library
@@ -15,8 +15,7 @@ from gunicorn.glogging import Logger
 from gunicorn.workers import gthread
 
 from qmsup import places as our_places
-from qmsup.listener import worker
-from qmsup.listener.worker import ImpatientUnreader, RelayWorker, gunicorn_moved
+from qmsup.listener.worker import RelayWorker, gunicorn_moved
 from qmsup.wire import controlling
 from qmsup.wire.controlling import Reply
 from qmsup.wire.listening import Ask, Done, Hello, Leave, Loading
@@ -210,28 +209,48 @@ def test_foreign_bytes_are_a_400_and_the_worker_lives(both: Both) -> None:
         assert read_until(client, b"}").startswith(b"HTTP/1.1 200")
 
 
-def test_a_client_that_stalls_in_its_request_counts_as_gone() -> None:
-    near, far = socket.socketpair()
-    with near, far:
-        near.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", 0, 20_000))
-        far.send(b"POST")
-        unreader = ImpatientUnreader(near)
+def test_requests_that_are_slow_to_come_hold_up_nobody(both: Both) -> None:
+    running, scheduler = both
+    scheduler.on_question = lambda q: Reply(v=controlling.VERSION, id=q.id, ok=True, body={})
+    line = b"POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\n"
+    beginnings = (
+        line[:9],
+        line,
+        line + b"Content-Length: 99\r\n\r\n{",
+        line + b"Content-Length: 999999\r\n\r\n{",
+        line + b"Transfer-Encoding: chunked\r\n\r\n5\r\n{",
+    )
+    with ExitStack() as slow:
+        for beginning in beginnings * 36:  # more of each than there are threads
+            slow.enter_context(running.connect()).sendall(beginning)
+        with running.connect() as client:
+            client.sendall(b"GET /health HTTP/1.1\r\nHost: a\r\n\r\n")
+            assert b'"ok"' in read_until(client, b"}")
 
-        assert [unreader.chunk(), unreader.chunk()] == [b"POST", b""]
+
+def test_a_request_that_comes_in_pieces_is_served(both: Both) -> None:
+    running, scheduler = both
+    with upstream(saying(plain(b"hello"))) as child, running.connect() as client:
+        scheduler.on_ask = lambda ask: [grant(ask, child.where)]
+        requests = post(ASK) + post(ASK)
+
+        for byte in requests[: len(requests) - 20]:
+            client.sendall(bytes((byte,)))
+        read_until(client, b"hello")
+        client.sendall(requests[-20:])
+
+        read_until(client, b"hello")
+        assert len(child.requests) == 2
 
 
-def test_accepted_sockets_have_the_settings_of_the_listening_one() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        worker._set_up(listening)
-        with socket.create_connection(listening.getsockname()):
-            accepted, _ = listening.accept()
-            with accepted:
-                seconds, _ = struct.unpack(
-                    "ll", accepted.getsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, 16)
-                )
-                assert seconds == 60
-                assert accepted.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
-                assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
+def test_half_a_request_before_the_end_is_none(both: Both) -> None:
+    running, scheduler = both
+    with running.connect() as client:
+        client.sendall(post(ASK)[:-1])
+        client.shutdown(socket.SHUT_WR)
+        read_all(client)
+
+    assert "Ask" not in scheduler.kinds()
 
 
 # ---- its end
