@@ -8,7 +8,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -126,6 +126,11 @@ class Box:
         """Every process of it that is alive, children in sessions of their own included."""
         return marked_with(f"{_MARK}={self.folder}")
 
+    def listener(self, name: str = "main") -> psutil.Process:
+        """The gunicorn of a listener."""
+        members = psutil.Process(self.process.pid).children()
+        return next(p for p in members if p.cmdline()[3:5] == ["listener", name])
+
     def stop(self, number: signal.Signals = signal.SIGINT) -> int:
         """Stop it as an operator would; its exit code."""
         self.process.send_signal(number)
@@ -137,9 +142,10 @@ def serving(
     models: Mapping[str, Mapping[str, Any]],
     *,
     listeners: Mapping[str, Mapping[str, Any]] | None = None,
+    flags: Sequence[str] = (),
     **keys: Any,
 ) -> Iterator[Box]:
-    """Run `qmsup serve`; more `keys` go into the top of its configuration."""
+    """Run `qmsup serve` with these flags; more `keys` go into the top of its configuration."""
     # Not pytest's folder: a Unix socket's path must stay under 108 bytes.
     folder = Path(tempfile.mkdtemp(prefix="qm-"))
     ports = {name: free_port() for name in (listeners or {"main": {}})}
@@ -165,7 +171,7 @@ def serving(
     }
     with (folder / "serve.log").open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "qmsup", "serve"], env=env, stdout=log, stderr=log
+            [sys.executable, "-m", "qmsup", "serve", *flags], env=env, stdout=log, stderr=log
         )
     box = Box(folder, ports, process, env)
     try:
