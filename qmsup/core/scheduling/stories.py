@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, assert_never
 
 from qmsup.core.scheduling import wording
 from qmsup.core.scheduling.effects import (
@@ -79,7 +79,7 @@ def of_request(
     Args:
         request: whose story it is.
         model: what it wants; loads of that are part of the story.
-        turns: in order, those that name the request or decide something about the model. Others do no harm.
+        turns: in order, from its arrival on, those that name it or decide about loads of its model; others do no harm.
     """
     return tuple(
         Sentence(number=turn.number, now=turn.now, text=text)
@@ -163,6 +163,8 @@ def _answered(effect: Grant | Refuse | Cut | TellLoading) -> str:
             return f"cut, {refusal.code}: {refusal.message}"
         case TellLoading():
             return "left the line: its model is being loaded for it"
+        case _:
+            assert_never(effect)
 
 
 def _decision(record: Record, model: ModelId | None) -> str:
