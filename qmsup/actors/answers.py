@@ -1,4 +1,4 @@
-"""What `status`, `ps` and `running` say: the core's views as bodies that JSON can hold (wire: PROTOCOL.md)."""
+"""What the reading verbs say: the core's views as bodies that JSON can hold (wire: PROTOCOL.md)."""
 
 import os
 import shlex
@@ -18,6 +18,23 @@ _WITHOUT_CHILD = (views.ModelState.STOPPED, views.ModelState.FAILED)
 
 class BadQuestionError(QmsupError):
     """A control question cannot be understood. The text says which part of it, and what to write."""
+
+
+def reading(
+    verb: str, state: State, spec: Spec, life: Life, now: Seconds
+) -> dict[str, object] | None:
+    """The body of a reading verb's answer; None = there is no such verb here."""
+    match verb:
+        case "status":
+            return status(state, life)
+        case "ps":
+            return ps(state, spec, now)
+        case "running":
+            return running(state, spec, now)
+        case "leases":
+            return leases(state)
+        case _:
+            return None
 
 
 def status(state: State, life: Life) -> dict[str, object]:
@@ -94,6 +111,23 @@ def _running(view: views.ModelView, spec: ModelSpec | None) -> dict[str, object]
     }
 
 
+def leases(state: State) -> dict[str, object]:
+    """Who uses which model now."""
+    return {
+        "leases": [
+            {
+                "lease": lease.id,
+                "model": lease.model,
+                "kind": "request",
+                "owner": lease.listener,
+                "purpose": "",
+                "ttl_s": None,
+            }
+            for lease in state.leases.values()
+        ]
+    }
+
+
 def with_child(
     state: State, spec: Spec, now: Seconds, models: tuple[ModelId, ...]
 ) -> list[ModelId]:
@@ -120,15 +154,15 @@ def models_of(args: Mapping[str, object], spec: Spec) -> tuple[tuple[ModelId, ..
     return tuple(_resolved(name, spec) for name in names), drain
 
 
-def model_of(args: Mapping[str, object], spec: Spec) -> ModelId:
-    """The model of a `load`.
+def model_of(verb: str, args: Mapping[str, object], spec: Spec) -> ModelId:
+    """The model that a question is about.
 
     Raises:
         BadQuestionError: no name is given.
     """
     name = args.get("model")
     if not isinstance(name, str) or not name:
-        raise BadQuestionError('load: "model" must be the name of a model')
+        raise BadQuestionError(f'{verb}: "model" must be the name of a model')
     return _resolved(name, spec)
 
 

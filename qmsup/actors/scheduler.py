@@ -15,7 +15,7 @@ from typing import assert_never, cast
 import pykka
 from typing_extensions import override
 
-from qmsup.actors import answers, explaining
+from qmsup.actors import answers, explaining, wishes
 from qmsup.actors.config_reader import ConfigRead, ConfigRefused
 from qmsup.actors.copies import Copy
 from qmsup.actors.gateway import Asked, Gateway, Greeted, Heard
@@ -33,9 +33,7 @@ from qmsup.core.scheduling.events import (
     AskWithdrawn,
     ConfigApplied,
     Event,
-    LoadAsked,
     ShutdownAsked,
-    UnloadAsked,
     Woke,
 )
 from qmsup.core.scheduling.scheduler import Scheduler
@@ -47,7 +45,7 @@ from qmsup.spec import Spec
 from qmsup.transport.router import RouterSocket
 from qmsup.units import Seconds
 
-_VERBS = "ping, status, ps, running, queue, explain, journal, load, unload, reload"
+_VERBS = f"ping, status, ps, running, leases, queue, explain, journal, reload, {wishes.VERBS}"
 _ASKED_AGAIN = Seconds(15.0)
 """Who waits for an answer repeats the question within two seconds; who has not for this long is gone."""
 
@@ -258,16 +256,12 @@ class SchedulerActor(pykka.ThreadingActor):
             self._gateway.refuse(asked.ask, error.refusal)
 
     def _answer_verb(self, asked: Asked) -> None:
+        wish = wishes.wish_of(asked, self._core.state, self._spec, _now())
+        if wish is not None:
+            self._gateway.expect(asked.ask, wish.body)
+            self._handle(wish.event)
+            return
         match asked.verb:
-            case "load":
-                model = answers.model_of(asked.args, self._spec)
-                self._gateway.expect(asked.ask, {"model": model})
-                self._handle(LoadAsked(ask=asked.ask, model=model))
-            case "unload":
-                models, drain = answers.models_of(asked.args, self._spec)
-                stopping = answers.with_child(self._core.state, self._spec, _now(), models)
-                self._gateway.expect(asked.ask, {"stopped": stopping})
-                self._handle(UnloadAsked(ask=asked.ask, models=models, drain=drain))
             case "reload":
                 self._reload.begin(asked.ask)
             case "journal":
@@ -280,18 +274,15 @@ class SchedulerActor(pykka.ThreadingActor):
         match verb:
             case "ping":
                 return {}
-            case "status":
-                return answers.status(self._core.state, self._life)
-            case "ps":
-                return answers.ps(self._core.state, self._spec, _now())
-            case "running":
-                return answers.running(self._core.state, self._spec, _now())
             case "queue":
                 return explaining.queue(self._core.state, _now())
             case "explain":
                 return explaining.explain(args, self._core.state, self._journal, _now())
             case _:
-                raise answers.BadQuestionError(f"unknown verb {verb!r}: ask one of {_VERBS}")
+                body = answers.reading(verb, self._core.state, self._spec, self._life, _now())
+                if body is None:
+                    raise answers.BadQuestionError(f"unknown verb {verb!r}: ask one of {_VERBS}")
+                return body
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,7 @@ import click
 
 from qmsup.control.client import Client
 from qmsup.units import Seconds
+from qmsup.wire import bodies, codec
 
 _Function = TypeVar("_Function", bound=Callable[..., object])
 
@@ -24,6 +25,30 @@ def timeout(default: float) -> Callable[[_Function], _Function]:
         metavar="S",
         help="Give up after this many seconds.",
     )
+
+
+def ttl(
+    *, required: bool = False, default: float | None = None
+) -> Callable[[_Function], _Function]:
+    """The option `--ttl S`, of a lease."""
+    return click.option(
+        "--ttl",
+        type=click.FloatRange(min=0, min_open=True),
+        required=required,
+        default=default,
+        show_default=True,
+        metavar="S",
+        help="Seconds until it ends by itself.",
+    )
+
+
+def have_done(verb: str, *, within: float, as_json: bool, **args: object) -> None:
+    """Ask for something whose answer is a sentence, and print that."""
+    answer = ask(verb, within=within, **args)
+    if as_json:
+        print_json(answer)
+    else:
+        click.echo(codec.read_body(answer, bodies.Done).text or "done")
 
 
 def ask(verb: str, *, within: float, **args: object) -> Any:

@@ -2,6 +2,7 @@
 
 import hashlib
 import hmac
+import ipaddress
 
 from qmsup.errors import Code, Refusal, RequestError
 from qmsup.listener.body import Environ
@@ -39,6 +40,38 @@ class Keys:
                     message=f"the API key {problem}: send it as `Authorization: Bearer KEY`",
                 )
             )
+
+    def check_operator(self, environ: Environ) -> None:
+        """Let what is the operator's business pass: who has a key, or where there is none, a program of this machine.
+
+        `check` comes first. A request that a proxy passes on, or that a page of another site makes a browser send,
+        comes from this machine without being of it.
+
+        Raises:
+            RequestError: It came from elsewhere, and this port has no keys.
+        """
+        if self._digests or (_is_local(environ) and not _is_foreign_page(environ)):
+            return
+        raise RequestError(
+            Refusal(
+                code=Code.INVALID_API_KEY,
+                message="only programs on this machine may ask for that, as long as this port has no apiKeys",
+            )
+        )
+
+
+def _is_local(environ: Environ) -> bool:
+    if "HTTP_X_FORWARDED_FOR" in environ or "HTTP_FORWARDED" in environ:
+        return False
+    try:
+        return ipaddress.ip_address(environ.get("REMOTE_ADDR", "")).is_loopback
+    except ValueError:
+        return False
+
+
+def _is_foreign_page(environ: Environ) -> bool:
+    origin = environ.get("HTTP_ORIGIN")
+    return origin is not None and origin.partition("://")[2] != environ.get("HTTP_HOST")
 
 
 def _offered(environ: Environ) -> list[str]:

@@ -17,6 +17,7 @@ from qmsup.listener.body import Environ
 from qmsup.listener.catalog import Catalog
 from qmsup.listener.cors import preflight_headers
 from qmsup.listener.errors import error_body
+from qmsup.listener.lease_body import lease_wanted
 from qmsup.listener.routes import RELAYED
 from qmsup.spec import ModelSpec
 from qmsup.units import Seconds
@@ -26,10 +27,14 @@ _READ = Seconds(5.0)
 _LOAD = Seconds(3600.0)
 """The scheduler's own limits end a load; this only bounds a thread's wait if those fail."""
 _UNLOAD = Seconds(300.0)
+_RELOAD = Seconds(60.0)
 _RETRY = Seconds(1.0)
 
 _OPEN = frozenset({"health", "favicon"})
 """Endpoints that need no key."""
+
+_OPERATORS = frozenset({"lease", "reload"})
+"""Endpoints that are no business of a client from elsewhere; with a key it is taken for the operator."""
 
 _RULES = (
     ("/", "greeting", "GET"),
@@ -45,6 +50,9 @@ _RULES = (
     ("/v/models/<path:model>", "model", "GET"),
     ("/api/queue", "queue", "GET"),
     ("/api/explain/<path:model>", "explain", "GET"),
+    ("/api/leases", "leases", "GET"),
+    ("/api/leases", "lease", "POST"),
+    ("/api/reload", "reload", "POST"),
     ("/api/models/load/<path:model>", "load", "POST"),
     ("/api/models/unload", "unload_all", "POST"),
     ("/api/models/unload/<path:model>", "unload", "POST"),
@@ -75,6 +83,8 @@ class Pages:
             "model": self._model,
             "queue": self._queue,
             "explain": self._explain,
+            "leases": self._leases,
+            "reload": self._reload,
             "load": self._load,
             "unload": self._unload,
             "unload_all": self._unload_all,
@@ -107,6 +117,10 @@ class Pages:
             endpoint == "relayed"
         ):  # a spelling with slashes that the app does not take for a relayed path
             raise _not_found(environ["PATH_INFO"])
+        if endpoint in _OPERATORS:
+            self._keys.check_operator(environ)
+        if endpoint == "lease":
+            return self._lease(environ)
         return self._answers[endpoint](arguments.get("model", ""))
 
     def _greeting(self, _: str) -> Response:
@@ -144,6 +158,20 @@ class Pages:
 
     def _explain(self, name: str) -> Response:
         return _json(self._ask("explain", {"model": self._catalog.named(name).id}, _READ))
+
+    def _leases(self, _: str) -> Response:
+        answer = self._ask("leases", {}, _READ)
+        entries = answer.get("leases", []) if isinstance(answer, dict) else answer
+        return _json({"leases": [e for e in _dicts(entries) if e.get("model") in self._catalog]})
+
+    def _lease(self, environ: Environ) -> Response:
+        """Take a lease for a job; it waits for the model as a load does."""
+        wanted = lease_wanted(environ)
+        args = {**wanted, "model": self._catalog.named(wanted["model"]).id}
+        return _json(self._ask("lease", args, _LOAD))
+
+    def _reload(self, _: str) -> Response:
+        return _json(self._ask("reload", {}, _RELOAD))
 
     def _load(self, name: str) -> Response:
         model = self._catalog.named(name)

@@ -5,7 +5,7 @@ Every field has a default and fields may be added, so that a reader and a schedu
 
 import msgspec
 
-from qmsup.ids import Epoch, EventNumber, ListenerName, ModelId, RequestId, WorkerId
+from qmsup.ids import Epoch, EventNumber, LeaseId, ListenerName, ModelId, RequestId, WorkerId
 
 
 class Worker(msgspec.Struct, kw_only=True, frozen=True):
@@ -171,4 +171,41 @@ class Reloaded(msgspec.Struct, kw_only=True, frozen=True):
     changed: tuple[ModelId, ...] = ()
     settings: tuple[str, ...] = ()
     needs_restart: tuple[str, ...] = ()
+    text: str = ""
+
+
+class Lease(msgspec.Struct, kw_only=True, frozen=True):
+    """One use of a model in the answer to `leases`.
+
+    Attributes:
+        kind: `request` or `job`.
+        owner: the worker of a request; whatever a job said.
+        ttl_s: time left before a job has to renew it.
+    """
+
+    lease: LeaseId = LeaseId("")
+    model: ModelId = ModelId("")
+    kind: str = ""
+    owner: str = ""
+    purpose: str = ""
+    ttl_s: float | None = None
+
+
+class Leases(msgspec.Struct, kw_only=True, frozen=True):
+    """The answer to `leases`."""
+
+    leases: tuple[Lease, ...] = ()
+
+
+class Leased(msgspec.Struct, kw_only=True, frozen=True):
+    """The answer to `lease`: the model is ready and in use for the job."""
+
+    lease: LeaseId = LeaseId("")
+    model: ModelId = ModelId("")
+    text: str = ""
+
+
+class Done(msgspec.Struct, kw_only=True, frozen=True):
+    """The answer to what is done at once, in a sentence."""
+
     text: str = ""

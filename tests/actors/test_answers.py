@@ -99,7 +99,7 @@ def test_an_unload_stops_those_that_have_a_child(desk: Desk) -> None:
 def test_names_are_resolved_by_alias_and_strangers_are_left_to_the_scheduler() -> None:
     spec = Spec(models={A: ModelSpec(id=A, argv=("child",), aliases=("alias",))})
 
-    assert answers.model_of({"model": "alias"}, spec) == "a"
-    assert answers.model_of({"model": "stranger"}, spec) == "stranger"
+    assert answers.model_of("load", {"model": "alias"}, spec) == "a"
+    assert answers.model_of("load", {"model": "stranger"}, spec) == "stranger"
     assert answers.models_of({"models": ["alias", "x"], "drain": True}, spec) == (("a", "x"), True)
     assert answers.models_of({}, spec) == ((), False)
