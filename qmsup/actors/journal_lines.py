@@ -125,7 +125,7 @@ def read(line: bytes) -> Turn | Header | None:
                 return restored
             case _:
                 return None
-    except (ValueError, KeyError, RecursionError):
+    except (ValueError, TypeError, KeyError, RecursionError):
         return None
 
 

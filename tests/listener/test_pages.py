@@ -1,0 +1,59 @@
+"""The line and the explanations, as a port shows them: about its own models only."""
+
+from typing import TYPE_CHECKING, cast
+
+from werkzeug.test import Client
+
+from qmsup.ids import ListenerName
+from tests.support.listener_app import AGENTS, LOCKED, MAIN, StandInLink, app_of
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import WSGIApplication
+
+QUEUE: dict[str, list[dict[str, object]]] = {
+    "queue": [
+        {"position": 1, "request": "q-1", "model": "chat"},
+        {"position": 2, "request": "q-2", "model": "coder"},
+        {"position": 3, "request": None, "model": "gone"},
+    ],
+    "loading": [{"model": "chat", "waiting": 1}],
+}
+
+
+def _client(link: StandInLink, listener: ListenerName = MAIN) -> Client:
+    # Ordinary answers only: it is a plain WSGI app then.
+    return Client(cast("WSGIApplication", app_of(listener, link)))
+
+
+def test_the_queue_shows_this_ports_models_at_their_places_in_the_whole_line() -> None:
+    link = StandInLink(answers={"queue": QUEUE})
+
+    assert _client(link).get("/api/queue").get_json() == {
+        "queue": QUEUE["queue"][:2],
+        "loading": QUEUE["loading"],
+    }
+    assert _client(link, AGENTS).get("/api/queue").get_json() == {
+        "queue": QUEUE["queue"][1:2],
+        "loading": [],
+    }
+    assert _client(StandInLink(answers={"queue": "odd"})).get("/api/queue").get_json() == {}
+
+
+def test_a_model_is_explained_by_any_of_its_names() -> None:
+    link = StandInLink(answers={"explain": {"model": "chat", "now": ["chat is ready"]}})
+
+    told = _client(link).get("/api/explain/gpt-4o-mini").get_json()
+
+    assert told["now"] == ["chat is ready"]
+    assert link.asked == [("explain", {"model": "chat"})]
+    assert _client(link).get("/api/explain/org/deep/model").status_code == 200
+    assert _client(link, AGENTS).get("/api/explain/chat").status_code == 404
+
+
+def test_both_want_the_key_and_are_only_read() -> None:
+    link = StandInLink()
+
+    for path in ("/api/queue", "/api/explain/chat"):
+        assert _client(link, LOCKED).get(path).status_code == 401
+        assert _client(link).post(path).status_code == 405
+    assert link.asked == []
