@@ -7,7 +7,7 @@ from collections.abc import Callable
 from queue import SimpleQueue
 
 from qmsup import log, places
-from qmsup.actors.copies import keep_copy
+from qmsup.actors.copies import Copy, keep_copy
 from qmsup.actors.life import Life
 from qmsup.actors.scheduler import SchedulerActor, reload_of, shutdown_of
 from qmsup.actors.tree import end_actors
@@ -16,6 +16,8 @@ from qmsup.daemon.epoch import first_incarnation, next_epoch
 from qmsup.daemon.exits import Exit
 from qmsup.daemon.folders import make_folders
 from qmsup.daemon.lock import SchedulerLock
+from qmsup.errors import ConfigError
+from qmsup.ids import Epoch
 from qmsup.log import Log
 from qmsup.processes.leftovers import stop_leftovers
 from qmsup.transport import context
@@ -34,8 +36,7 @@ def run_scheduler(config: Configuration) -> Exit:
     ending = Ending()
     ending.listen_to_signals()
     make_folders()
-    lock = SchedulerLock(places.lock_file())
-    epoch = next_epoch(places.state_dir())
+    lock, epoch, copy = _take_over(config.text)
     stop_leftovers()
     life = Life(
         epoch=epoch,
@@ -47,7 +48,7 @@ def run_scheduler(config: Configuration) -> Exit:
         spec=spec,
         first_incarnation=first_incarnation(epoch),
         life=life,
-        copy=keep_copy(config.text, places.config_copies()),
+        copy=copy,
         on_end=lambda: ending.end(Exit.OK),
         on_break=lambda: ending.end(Exit.BROKEN),
     )
@@ -64,6 +65,23 @@ def run_scheduler(config: Configuration) -> Exit:
     if not have_ended:
         os._exit(code)  # the interpreter would wait for the thread that does not end
     return code
+
+
+def _take_over(text: str) -> tuple[SchedulerLock, Epoch, Copy]:
+    """Make the state folder this process's own, and keep a copy of the configuration's text there.
+
+    Raises:
+        ConfigError: another scheduler has it, or nothing can be written there.
+    """
+    try:
+        lock = SchedulerLock(places.lock_file())
+        return lock, next_epoch(places.state_dir()), keep_copy(text, places.config_copies())
+    except OSError as error:
+        message = (
+            f"cannot write into {places.state_dir()} ({error.strerror}): make room there,"
+            " or set QMSUP_STATE_DIR to a folder of yours"
+        )
+        raise ConfigError((message,)) from error
 
 
 class Ending:

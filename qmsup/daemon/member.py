@@ -44,6 +44,8 @@ class Member:
         self._process: subprocess.Popen[bytes] | None = None
         self._started = 0.0
         self._pause = 0.0
+        self.starts = 0
+        """How often it was started."""
         self.start_at: Seconds | None = Seconds(0.0)
         """When it is to be started; None while it runs or once it shall not run."""
 
@@ -64,6 +66,7 @@ class Member:
             preexec_fn=partial(_end_with_parent, os.getpid()),  # noqa: PLW1509 - `serve` has one thread
         )
         self._started = now
+        self.starts += 1
         self.start_at = None
         _log.info("member.started", name=self.name, pid=self._process.pid)
 

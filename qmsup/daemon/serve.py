@@ -73,8 +73,10 @@ class Serve:
                 self._reload()
             for member in self._members():
                 # A listener that cannot use its configuration is no worse than one that keeps dying: its port
-                # stays shut, the others go on. Without a scheduler there is nothing to go on with.
-                if member.reap(_now()) == Exit.UNUSABLE and member is self._scheduler:
+                # stays shut, the others go on. Without a scheduler there is nothing to go on with; but what stands
+                # in the way of a later one (a full disk, a file in the middle of an edit) may pass.
+                is_unusable = member.reap(_now()) == Exit.UNUSABLE
+                if is_unusable and member is self._scheduler and member.starts == 1:
                     return Exit.UNUSABLE
 
     def _until_next_look(self, now: Seconds) -> Seconds:

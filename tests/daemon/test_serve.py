@@ -96,6 +96,23 @@ def test_a_scheduler_that_can_never_start_ends_it(places: Path) -> None:
     assert "serve.stopped" in served.log()
 
 
+def test_what_stands_in_the_way_of_a_later_scheduler_may_pass() -> None:
+    with serving({"m": fake()}) as box:
+        assert answers(box)
+        epoch = box.folder / "state" / "epoch"
+        aside = epoch.rename(epoch.with_name("aside"))
+        epoch.mkdir()
+
+        part(box, "scheduler").kill()
+        until(lambda: "set QMSUP_STATE_DIR to a folder of yours" in box.log())
+        assert f"cannot write into {epoch.parent}" in box.log()
+        epoch.rmdir()
+        aside.rename(epoch)
+
+        until(lambda: answers(box), within=20)
+        assert '"epoch": 2' in box.log()
+
+
 @pytest.fixture
 def taken() -> Iterator[int]:
     with socket.create_server(("127.0.0.1", 0)) as server:
