@@ -32,6 +32,9 @@ _SLICE = 128
 _MOST_BEHIND = 8 * 1024 * 1024
 """Bytes that may wait for a slow disk; what comes then is kept in memory only."""
 
+_NOTHING = b"[]"
+"""Stands for a turn that could not be told, so that its life is known not to be whole."""
+
 _log = Log("journal")
 
 
@@ -137,9 +140,15 @@ class Journal:
         return None
 
     def _encode_some(self, most: int) -> None:
-        fresh, encode = self._fresh, self._encode.turn
-        lines = [encode(fresh.popleft()) for _ in range(min(most, len(fresh)))]
-        self._keep(lines)
+        fresh = self._fresh
+        self._keep([self._line_of(fresh.popleft()) for _ in range(min(most, len(fresh)))])
+
+    def _line_of(self, turn: Turn) -> bytes:
+        try:
+            return self._encode.turn(turn)
+        except (ValueError, TypeError):  # text that is no UTF-8, such as a strange file's name
+            _log.exception("journal.unwritable_turn", number=turn.number)
+            return _NOTHING
 
     def _keep(self, fresh: list[bytes]) -> None:
         lines = self._lines

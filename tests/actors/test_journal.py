@@ -2,8 +2,11 @@
 
 from qmsup.actors.journal import Journal
 from qmsup.actors.journal_lines import LineWriter, read
+from qmsup.actors.replay import lives_in
 from qmsup.core.scheduling.effects import Record
+from qmsup.core.scheduling.events import ProcessFailed
 from qmsup.core.scheduling.stories import Turn
+from qmsup.ids import Incarnation, ModelId
 from qmsup.units import Seconds
 from tests.support.journals import Session, header_of
 
@@ -129,3 +132,20 @@ def test_what_is_on_disk_is_what_was_noted() -> None:
     back = [line for line in map(read, disk.lines[1:]) if isinstance(line, Turn)]
 
     assert [line.number for line in back] == [turn.number for turn in turns]
+
+
+def test_what_cannot_be_written_leaves_a_gap_and_no_trouble() -> None:
+    disk = Disk()
+    journal = Journal(header_of(), write=disk.write)
+    session = Session(journal.note)
+    session.say("r1 asks a")
+    session.tell(
+        ProcessFailed(model=ModelId("a"), incarnation=Incarnation(1), reason="no file \udcff")
+    )
+    session.say("r2 asks b")
+    journal.flush()
+
+    (life,) = lives_in(disk.lines)
+
+    assert life.gap == "1 of its lines cannot be read"
+    assert [turn.number for turn in life.turns] == [1, 3]

@@ -32,7 +32,15 @@ def test_it_lists_each_message_with_its_fields_in_order(kind: type[msgspec.Struc
 
 
 @pytest.mark.parametrize(
-    ("verb", "body"), [("status", bodies.Status), ("ps", bodies.Ps), ("load", bodies.Loaded)]
+    ("verb", "body"),
+    [
+        ("status", bodies.Status),
+        ("ps", bodies.Ps),
+        ("queue", bodies.Queue),
+        ("explain", bodies.Explanation),
+        ("journal", bodies.Journal),
+        ("load", bodies.Loaded),
+    ],
 )
 def test_it_lists_each_body_with_its_fields(verb: str, body: type[msgspec.Struct]) -> None:
     row = re.search(rf"^\| `{verb}` \|.*?\| (.*) \|$", PAGE, re.MULTILINE)
