@@ -1,5 +1,6 @@
 """Bodies of `queue` and `explain`, made of a real state and a real journal; over the socket at the end."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -7,11 +8,13 @@ import pytest
 from qmsup.actors import explaining
 from qmsup.actors.answers import BadQuestionError
 from qmsup.actors.journal import Journal
+from qmsup.core.scheduling.events import RequestArrived
 from qmsup.errors import Code, RequestError
 from qmsup.units import Seconds
 from qmsup.wire.listening import Moved
 from tests.support.journals import Session, header_of
 from tests.support.scheduler_actor import ControlPeer, WorkerPeer
+from tests.support.scheduling import event_of
 
 
 class Box:
@@ -38,7 +41,11 @@ class Box:
 def box() -> Box:
     box = Box()
     box.session.say("w1 joins", "r1 asks a", "a1 ready", "r1 accepts", "at 1", "r2 asks c")
-    box.session.say("c2 ready", "r2 accepts", "at 2", "r3 asks b patience=5", "at 3.5")
+    box.session.say("c2 ready", "r2 accepts", "at 2")
+    arrival = event_of("r3 asks b")
+    assert isinstance(arrival, RequestArrived)
+    box.session.tell(replace(arrival, patience=Seconds(5.0)))
+    box.session.say("at 3.5")
     return box
 
 
