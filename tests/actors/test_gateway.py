@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from qmsup.actors.copies import Copy
 from qmsup.actors.gateway import Asked, Gateway, Greeted, Heard
 from qmsup.core.scheduling import effects as do
 from qmsup.core.scheduling import events as happened
@@ -252,3 +253,31 @@ def test_unreadable_frames_are_answered_in_words(wired: Wired) -> None:
     assert not codec.decode_reply(wired.next_to_peer()).ok
     assert wired.gateway.read(WORKER.encode(), b"\xc1garbage") is None
     assert isinstance(codec.decode_from_scheduler(wired.next_to_peer()), listening.Unwelcome)
+
+
+def test_workers_are_told_which_configuration_is_in_force(wired: Wired) -> None:
+    configured = listening.Configured(version="2", path="/x/2.yaml")
+    wired.gateway.welcome(WORKER)
+    wired.gateway.configure(Copy(version="2", path=Path("/x/2.yaml")), [WORKER, WorkerId("gone")])
+    wired.gateway.welcome(WORKER)
+    wired.gateway.ask_to_greet(WORKER)
+
+    heard: list[listening.FromScheduler] = []
+    while not heard or not isinstance(heard[-1], listening.Unwelcome):
+        assert wired.dealer.wait(Seconds(5.0))
+        heard += map(codec.decode_from_scheduler, wired.dealer.receive())
+
+    welcome = listening.Welcome(version=listening.VERSION, epoch=Epoch(3))
+    assert heard[:-1] == [welcome, configured, welcome, configured]
+
+
+def test_a_worker_that_missed_it_is_told_again(wired: Wired) -> None:
+    wired.gateway.configure(Copy(version="2", path=Path("/x/2.yaml")), [])
+
+    for known in ("2", "1"):
+        beat = listening.Beat(waiting=0, held=0, configured=known)
+        wired.gateway.read(WORKER.encode(), codec.encode(beat))
+
+    configured = codec.decode_from_scheduler(wired.next_to_peer())
+    assert configured == listening.Configured(version="2", path="/x/2.yaml")
+    assert not wired.dealer.receive()

@@ -1,5 +1,6 @@
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pykka
@@ -88,6 +89,46 @@ def test_listeners_ports_are_given_to_no_child(reports: Reports) -> None:
 
     upstream = reports.wait_for(ProcessReady, 1).upstream
     assert int(upstream.rpartition(":")[2]) > start
+
+
+def test_another_configuration_counts_from_the_next_start(reports: Reports) -> None:
+    old, new = spec_of("a"), spec_of("a", "b")
+    changed = replace(new.models[ModelId("a")], argv=(*fake_spec().argv, "--name", "other"))
+    tree = ProcessTree(old, reports)
+    tree.tell(ensure("a", 1))
+    first = reports.wait_for(ProcessReady, 1)
+
+    tree.apply(replace(new, models={**new.models, changed.id: changed}))
+
+    assert is_alive(first.pid)
+    tree.tell(Stop(cause=CAUSE, model=changed.id, incarnation=Incarnation(1)))
+    reports.wait_for(ProcessStopped, 1)
+    for number, model in ((2, "a"), (3, "b")):
+        tree.tell(ensure(model, number))
+    pid = reports.wait_for(ProcessReady, 2).pid
+    assert b"--name\0other" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    reports.wait_for(ProcessReady, 3)
+
+
+def test_a_removed_model_obeys_until_it_is_forgotten_and_its_manager_ends(
+    reports: Reports,
+) -> None:
+    tree = ProcessTree(spec_of("a", "b"), reports)
+    tree.tell(ensure("a", 1))
+    reports.wait_for(ProcessReady, 1)
+    (manager,) = managers()
+
+    tree.apply(spec_of("b"))
+    tree.keep_only({ModelId("a"), ModelId("b")})
+    tree.tell(Stop(cause=CAUSE, model=ModelId("a"), incarnation=Incarnation(1)))
+    reports.wait_for(ProcessStopped, 1)
+    tree.keep_only({ModelId("b")})
+
+    wait_until(lambda: not manager.is_alive())
+    tree.apply(spec_of("a", "b"))
+    tree.tell(ensure("a", 2))
+    reports.wait_for(ProcessReady, 2)
+    assert managers() != [manager]
 
 
 def test_the_end_of_all_actors_is_the_end_of_all_children(reports: Reports) -> None:

@@ -32,6 +32,8 @@ def test_an_error_is_one_line() -> None:
 
 def test_each_problem_of_a_configuration_is_a_line() -> None:
     assert lines_of(ConfigError(("a: b", "c: d"))) == ("a: b", "c: d")
+    assert lines_of(RefusedError("config_invalid", "a: b\nc: d")) == ("a: b", "c: d")
+    assert lines_of(RefusedError("bad_request", "a:\nb")) == ("a: b",)
 
 
 def test_an_error_of_the_system_names_its_file() -> None:

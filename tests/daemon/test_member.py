@@ -126,3 +126,18 @@ time.sleep(60)
     poll.register(pidfd, select.POLLIN)
     assert poll.poll(10_000)
     os.close(pidfd)
+
+
+def test_a_signal_passed_on_does_not_end_a_member_that_does_not_listen_to_it_yet() -> None:
+    member = _Program(sys.executable, "-c", "import time; time.sleep(60)")
+    member.pass_on(signal.SIGHUP)  # nobody is there
+    member.start_if_due(Seconds(0.0))
+
+    member.pass_on(signal.SIGHUP)
+    member.pass_on(signal.SIGSTOP)
+    pid = member.pid
+    assert pid is not None
+    _, status = os.waitpid(pid, os.WUNTRACED)
+
+    assert os.WIFSTOPPED(status)
+    member.kill_group()

@@ -14,6 +14,7 @@ from qmsup.wire.listening import (
     Accepted,
     Ask,
     Beat,
+    Configured,
     Declined,
     Done,
     Hello,
@@ -223,3 +224,19 @@ def test_a_stream_goes_on_without_a_scheduler(places: Path) -> None:
 
         with client:
             assert read_until(client, b"0\r\n\r\n")
+
+
+# ---- the configuration
+
+
+def test_a_version_is_told_once_and_every_beat_says_which(both: Both) -> None:
+    engine, scheduler = both
+    told: list[tuple[str, str]] = []
+    engine.link.on_configured = lambda version, path: told.append((version, str(path)))
+    scheduler.hears(Hello)
+    two, three = Configured(version="2", path="/x/2"), Configured(version="3", path="/x/3")
+
+    scheduler.say(two, two, three)
+
+    scheduler.hears(Beat, lambda beat: beat.configured == "3")
+    assert told == [("2", "/x/2"), ("3", "/x/3")]
