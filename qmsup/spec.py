@@ -23,6 +23,14 @@ class OnExit(StrEnum):
     STOP = "stop"
 
 
+class HoldOn(StrEnum):
+    """After which requests an idle model is held for the next one."""
+
+    TOOL_CALLS = "tool_calls"
+    """Those that called a tool, or whose end could not be read."""
+    ALWAYS = "always"
+
+
 class Affinity(StrEnum):
     """What a route keeps on one host."""
 
@@ -70,6 +78,8 @@ class ModelSpec:
     queue_max: int | None = None
     est_vram: MiB = MiB(0)
     est_ram: MiB = MiB(0)
+    renders: bool = False
+    """It makes images or videos: while it works, nothing else is loaded but its like."""
     use_model_name: str | None = None
     """Sent to the child as the body's `model` instead of what the client wrote."""
 
@@ -142,6 +152,11 @@ class SchedulerSpec:
     offer_timeout: Seconds = Seconds(5.0)
     listener_grace: Seconds = Seconds(30.0)
     position_interval: Seconds = Seconds(0.25)
+    hold: Seconds = Seconds(10.0)
+    """How long an idle model is kept for a conversation that is likely to come back; 0 = not at all."""
+    hold_on: HoldOn = HoldOn.TOOL_CALLS
+    patience: Seconds = Seconds(300.0)
+    """How long a waiter respects holds and busy incumbents; 0 = no hold at all."""
     priority: Mapping[ModelId, int] = field(default_factory=dict)
 
 

@@ -8,7 +8,7 @@ from qmsup.config.addresses import PORT, clash, parse_bind
 from qmsup.config.problems import Path, Problems, did_you_mean, key_text
 from qmsup.config.shape import ListenerSection, SchedulerSection, Shape
 from qmsup.ids import ListenerName, ModelId
-from qmsup.spec import GroupSpec, ListenerSpec, ModelSpec, Pool, SchedulerSpec
+from qmsup.spec import GroupSpec, HoldOn, ListenerSpec, ModelSpec, Pool, SchedulerSpec
 from qmsup.units import seconds_from_ms
 
 _DEFAULT_GROUP = "(default)"
@@ -79,6 +79,9 @@ def resolve_scheduler(section: SchedulerSection, names: Names) -> SchedulerSpec:
         line_max=section.line_max,
         offer_timeout=seconds_from_ms(section.offer_timeout_ms),
         listener_grace=seconds_from_ms(section.listener_grace_ms),
+        hold=seconds_from_ms(section.hold_ms),
+        hold_on=HoldOn(section.hold_on),
+        patience=seconds_from_ms(section.patience_ms),
         priority={ModelId(name): value for name, value in section.priority.items()},
     )
 

@@ -15,6 +15,7 @@ from qmsup.units import Seconds, mib_from_gb
 _LOCAL = f"http://127.0.0.1:{PORT}"
 _CHECK_PATH = re.compile(r"/[!-~]*")
 _LONGEST_FILE_NAME = 240
+_RENDERED = frozenset({"image", "video"})
 _EXAMPLE = "llama-server -m /models/chat.gguf --port ${PORT}"
 
 
@@ -91,6 +92,7 @@ class _Model:
             queue_max=section.queue_max,
             est_vram=mib_from_gb(section.est_vram_gb),
             est_ram=mib_from_gb(section.est_ram_gb),
+            renders=kind is Kind.SD_SERVER or not _RENDERED.isdisjoint(section.capabilities.out),
             use_model_name=section.use_model_name or None,
         )
 

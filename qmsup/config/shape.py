@@ -85,8 +85,30 @@ class SchedulerSection(Section):
     )
     offer_timeout_ms: SomeMillis = 5000.0
     listener_grace_ms: Millis = 30_000.0
+    hold_ms: Millis = Field(
+        default=10_000.0,
+        description="an idle model is kept for a conversation that may come back; 0 = never",
+    )
+    hold_on: Literal["tool_calls", "always"] = Field(
+        default="tool_calls", description="after which answers it is kept"
+    )
+    patience_ms: Millis = Field(
+        default=300_000.0,
+        description="how long a waiter respects that and busy models; 0 = not at all",
+    )
     priority: Annotated[dict[str, int], _nothing_is_empty(dict)] = Field(
         default_factory=dict, description="model → priority; a higher one goes first, default 0"
+    )
+
+
+class CapabilitiesSection(Section):
+    """What a model is good for."""
+
+    out: Annotated[
+        list[Literal["text", "image", "video", "audio", "embedding"]], _nothing_is_empty(list)
+    ] = Field(
+        default_factory=list,
+        description="image or video: nothing but its like is loaded while it works",
     )
 
 
@@ -131,6 +153,7 @@ class ModelSection(Section):
     use_model_name: Text = Field(
         default="", description="what the child reads as the request's model"
     )
+    capabilities: CapabilitiesSection = Field(default_factory=CapabilitiesSection)
     macros: Macros = Field(default_factory=dict, description="over those of the top level")
 
 
@@ -204,6 +227,7 @@ class Shape(Section):
 SECTIONS: Mapping[str, type[Section]] = {
     "": Shape,
     "models.NAME": ModelSection,
+    "models.NAME.capabilities": CapabilitiesSection,
     "groups.NAME": GroupSection,
     "matrix": MatrixSection,
     "listeners.NAME": ListenerSection,
@@ -226,5 +250,7 @@ def place_of(path: tuple[str | int, ...]) -> str:
             return section
         case ("models" | "groups" | "listeners" as section, str()):
             return f"{section}.NAME"
+        case ("models", str(), "capabilities"):
+            return "models.NAME.capabilities"
         case _:
             return "-"

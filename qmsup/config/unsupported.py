@@ -13,9 +13,9 @@ NOT_YET: dict[str, frozenset[str]] = {
         "logToStdout", "logTimeFormat", "metricsMaxInMemory", "captureBuffer",
     }),
     "listeners.*": frozenset({"routes"}),
-    "scheduler": frozenset({"holdMs", "holdOn", "patienceMs", "settleMs"}),
+    "scheduler": frozenset({"settleMs"}),
     "models.*": frozenset({
-        "ttl", "filters", "cmdStop", "capabilities", "metadata", "timeouts", "sendLoadingState",
+        "ttl", "filters", "cmdStop", "metadata", "timeouts", "sendLoadingState",
     }),
 }  # fmt: skip
 """Where (`*` stands for a name) → keys. `""` is the top level."""

@@ -9,7 +9,7 @@ from qmsup.config import Configuration, load, parse, read_file
 from qmsup.config.unsupported import NOT_YET
 from qmsup.errors import ConfigError
 from qmsup.ids import ListenerName, ModelId
-from qmsup.spec import GroupSpec, Kind, ListenerSpec, ModelSpec, OnExit, Pool, SchedulerSpec, Spec
+from qmsup.spec import GroupSpec, HoldOn, Kind, ListenerSpec, ModelSpec, OnExit, Pool, SchedulerSpec, Spec
 from qmsup.units import MiB, Seconds
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "deploy" / "examples").glob("*.yaml"))
@@ -39,7 +39,8 @@ listeners:
 vramBudgetGB: 23.5
 ramBudgetGB: 64
 apiKeys: ["k1"]
-scheduler: {lineMax: 10, offerTimeoutMs: 100, listenerGraceMs: 0, priority: {chat: 5, paint: -1}}
+scheduler: {lineMax: 10, offerTimeoutMs: 100, listenerGraceMs: 0, priority: {chat: 5, paint: -1},
+  holdMs: 250, holdOn: always, patienceMs: 0}
 onExit: stop
 sendLoadingState: yes
 loadingRemarks: off
@@ -74,6 +75,7 @@ models:
     proxy: http://localhost:9001
     kind: llama-server
     checkEndpoint: tcp
+    capabilities: {out: [text, image]}
 groups:
   coding: {members: [chat], swap: false, exclusive: false, persistent: true}
   rest: {members: [paint], pool: ram}
@@ -109,6 +111,7 @@ def test_every_key_reaches_the_spec() -> None:
                 start_timeout=Seconds(60.0),
                 stop_grace=Seconds(0.0),
                 slots=2,
+                renders=True,
             ),
             ModelId("a/b:c d"): ModelSpec(
                 id=ModelId("a/b:c d"),
@@ -118,6 +121,7 @@ def test_every_key_reaches_the_spec() -> None:
                 start_timeout=Seconds(60.0),
                 stop_grace=Seconds(0.0),
                 slots_from_child=True,
+                renders=True,
             ),
         },
         groups=(
@@ -144,6 +148,9 @@ def test_every_key_reaches_the_spec() -> None:
             offer_timeout=Seconds(0.1),
             listener_grace=Seconds(0.0),
             priority={ModelId("chat"): 5, ModelId("paint"): -1},
+            hold=Seconds(0.25),
+            hold_on=HoldOn.ALWAYS,
+            patience=Seconds(0.0),
         ),
         vram_budget=MiB(24064),
         ram_budget=MiB(65536),
@@ -191,7 +198,7 @@ groups:
 macros:
 apiKeys:
 scheduler:
-models: {m: {cmd: llama-server, env: , aliases: , macros: }}
+models: {m: {cmd: llama-server, env: , aliases: , macros: , capabilities: }}
 """
     assert parse(text) == parse("models: {m: {cmd: llama-server}}")
 
@@ -199,7 +206,7 @@ models: {m: {cmd: llama-server, env: , aliases: , macros: }}
 def test_keys_of_ones_own_are_ignored() -> None:
     text = """
 x-a: &a {cmd: llama-server}
-models: {m: {<<: *a, x-b: 1}, x-y: {cmd: llama-server}}
+models: {m: {<<: *a, x-b: 1, capabilities: {x-f: 1, out: }}, x-y: {cmd: llama-server}}
 groups: {g: {members: [x-y], x-c: 1}}
 listeners: {l: {x-d: 1}}
 scheduler: {x-e: 1}
@@ -270,6 +277,14 @@ BAD: dict[str, tuple[str, ...]] = {
         ('f:2: healthCheckTimeout: must be a number, in seconds, not "2m"; write the number alone, '
         "without quotes or unit"),),
     OK_MODELS + "scheduler: 5": (f"f:2: scheduler: must be a mapping: {WORDS}, not 5",),
+    "models: {m: {cmd: llama-server, capabilities: {out: [text, film]}}}": (
+        'f:1: models.m.capabilities.out[1]: must be one of text, image, video, audio or embedding, not "film"',),
+    "models: {m: {cmd: llama-server, capabilities: {outs: [text]}}}": (
+        "f:1: models.m.capabilities.outs: unknown key; did you mean out?",),
+    OK_MODELS + "scheduler: {holdMs: -1, holdOn: never, patienceMs: soon}": (
+        "f:2: scheduler.holdMs: must be at least 0, in milliseconds, not -1",
+        'f:2: scheduler.holdOn: must be one of tool_calls or always, not "never"',
+        'f:2: scheduler.patienceMs: must be a number, in milliseconds, not "soon"'),
     OK_MODELS + "scheduler: {lineMax: 0, priority: {m: high}}": (
         "f:2: scheduler.lineMax: must be at least 1, not 0",
         'f:2: scheduler.priority.m: must be a whole number, not "high"'),

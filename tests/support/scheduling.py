@@ -4,6 +4,8 @@
     a1 ready       -> grant r1
     r1 ends        ->
 
+An ask may say `of=CONVERSATION`, `client=`, `hold=`, `patience=`, `timeout=` (seconds), an end its outcome.
+
 `a1` is incarnation 1 of model a: numbers grow over all models. Records are left out; ask for them with `records`.
 """
 
@@ -58,7 +60,7 @@ from qmsup.ids import (
     RequestId,
     WorkerId,
 )
-from qmsup.spec import GroupSpec, ModelSpec, Pool, Spec
+from qmsup.spec import GroupSpec, ModelSpec, Pool, SchedulerSpec, Spec
 from qmsup.units import MiB, Seconds
 
 WORKER = WorkerId("w1")
@@ -81,9 +83,13 @@ def spec_of(
     slots: int = 4,
     sizes: Mapping[str, int] | None = None,
     rams: Mapping[str, int] | None = None,
+    renders: str = "",
     **others: object,
 ) -> Spec:
-    """Models by name; `sizes` (VRAM) and `rams` in MiB."""
+    """Models by name; `sizes` (VRAM) and `rams` in MiB; `renders` names those that make images.
+
+    Nothing is held, unless `scheduler` says so.
+    """
     made = {
         ModelId(name): ModelSpec(
             id=ModelId(name),
@@ -91,9 +97,11 @@ def spec_of(
             slots=slots,
             est_vram=MiB((sizes or {}).get(name, 0)),
             est_ram=MiB((rams or {}).get(name, 0)),
+            renders=name in renders.split(),
         )
         for name in models.split()
     }
+    others.setdefault("scheduler", SchedulerSpec(hold=Seconds(0.0)))
     return replace(Spec(models=made), **others)  # type: ignore[arg-type]
 
 
@@ -214,9 +222,17 @@ def _asks(request: str, words: list[str]) -> Event:
         listener=WorkerId(given.get("from", WORKER)),
         model=ModelId(model),
         streaming="streaming" in options,
-        timeout=Seconds(float(given["timeout"])) if "timeout" in given else None,
+        hold=_seconds(given.get("hold")),
+        patience=_seconds(given.get("patience")),
+        timeout=_seconds(given.get("timeout")),
+        conversation=given.get("of", ""),
+        client=given.get("client", ""),
         waited=Seconds(float(given.get("waited", "0"))),
     )
+
+
+def _seconds(text: str | None) -> Seconds | None:
+    return None if text is None else Seconds(float(text))
 
 
 def _child(name: str) -> tuple[ModelId, Incarnation]:
@@ -258,9 +274,8 @@ def _fails(name: str, words: list[str]) -> Event:
 
 
 def _ends(request: str, words: list[str]) -> Event:
-    return LeaseReleased(
-        lease=LeaseId(request), outcome=Outcome.FINISHED, served="unserved" not in words
-    )
+    outcome = next((Outcome(word) for word in words if word in set(Outcome)), Outcome.FINISHED)
+    return LeaseReleased(lease=LeaseId(request), outcome=outcome, served="unserved" not in words)
 
 
 _VERBS: dict[str, Callable[[str, list[str]], Event]] = {

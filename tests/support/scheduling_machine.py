@@ -36,12 +36,12 @@ from qmsup.core.scheduling.line import Wants
 from qmsup.core.scheduling.scheduler import Scheduler, _take
 from qmsup.core.scheduling.state import State
 from qmsup.ids import AskId, LeaseId, ListenerName, ModelId, RequestId, WorkerId
-from qmsup.spec import OnExit, SchedulerSpec, Spec
+from qmsup.spec import HoldOn, OnExit, SchedulerSpec, Spec
 from qmsup.units import MiB, Seconds
 from tests.support.scheduling import group, spec_of
 from tests.support.scheduling_world import Asked, Process, World
 
-_QUICK = SchedulerSpec(line_max=6, priority={ModelId("c"): 5})
+_QUICK = SchedulerSpec(line_max=6, priority={ModelId("c"): 5}, patience=Seconds(8.0))
 _SIZES = {"a": 6, "b": 5, "c": 4, "d": 10}
 
 SPECS: dict[str, Spec] = {
@@ -53,6 +53,15 @@ SPECS: dict[str, Spec] = {
         groups=(group("g", "a b", swap=True, exclusive=False), group("p", "c", persistent=True)),
     ),
     "fewer": spec_of("a b", slots=3, sizes=_SIZES, vram_budget=MiB(11), scheduler=_QUICK),
+    "studio": spec_of(
+        "a b c d",
+        sizes=_SIZES,
+        vram_budget=MiB(16),
+        renders="c d",
+        scheduler=SchedulerSpec(
+            hold=Seconds(3.0), hold_on=HoldOn.ALWAYS, patience=Seconds(5.0), line_max=12
+        ),
+    ),
     "kept": spec_of("a b c d", sizes=_SIZES, vram_budget=MiB(16), on_exit=OnExit.KEEP),
 }
 MODELS = st.sampled_from([ModelId(m) for m in "abcd"])
@@ -79,7 +88,7 @@ def naive_handle(state: State, event: Event, now: Seconds) -> list[Effect]:
         shutdown.go_on(state)
     if state.line.has_moved:
         places.tell(state)
-    state.emit(ArmWake(cause=state.event, at=state.deadlines.earliest()))
+    state.emit(ArmWake(cause=state.event, at=state.wake))
     return state.effects
 
 
@@ -152,9 +161,25 @@ class SchedulerMachine(RuleBasedStateMachine):
         ]
         return able[pick % len(able)] if able else None
 
-    @rule(model=MODELS, worker=WORKERS, streaming=st.booleans(), timeout=st.sampled_from([None, 4]))
+    @rule(
+        model=MODELS,
+        worker=WORKERS,
+        streaming=st.booleans(),
+        timeout=st.sampled_from([None, 4]),
+        hold=st.sampled_from([None, None, 0, 2]),
+        patience=st.sampled_from([None, None, 0, 3]),
+        conversation=st.sampled_from(["", "x", "y"]),
+    )
     def arrive(
-        self, model: ModelId, worker: WorkerId, streaming: bool, timeout: int | None
+        self,
+        *,
+        model: ModelId,
+        worker: WorkerId,
+        streaming: bool,
+        timeout: int | None,
+        hold: int | None,
+        patience: int | None,
+        conversation: str,
     ) -> None:
         self.names += 1
         request = RequestId(f"r{self.names}")
@@ -168,6 +193,9 @@ class SchedulerMachine(RuleBasedStateMachine):
                 model=model,
                 streaming=streaming,
                 timeout=None if timeout is None else Seconds(timeout),
+                hold=None if hold is None else Seconds(hold),
+                patience=None if patience is None else Seconds(patience),
+                conversation=conversation,
             )
         )
 
@@ -338,7 +366,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         if self.history:
             wake = self.history[-1][2][-1]
             assert isinstance(wake, ArmWake)
-            assert wake.at == state.deadlines.earliest()
+            assert wake.at == state.wake
 
     @override
     def teardown(self) -> None:
@@ -368,7 +396,7 @@ class SchedulerMachine(RuleBasedStateMachine):
             elif asked := self.some_request(0, granted=True, accepted=True):
                 asked.is_over = True
                 self.tell(LeaseReleased(lease=LeaseId(asked.request), outcome=Outcome.FINISHED))
-            elif not self.let_a_process_answer():
+            elif not self.let_a_process_answer() and not self.let_a_turn_come():
                 break
         if self.scheduler.state.ending is not None:
             self.now += 100
@@ -376,6 +404,14 @@ class SchedulerMachine(RuleBasedStateMachine):
             while self.let_a_process_answer():
                 pass
             assert self.world.has_ended, "a shutdown ends"
+
+    def let_a_turn_come(self) -> bool:
+        """Whoever waits for a hold or for the end of a patience gets there."""
+        wake = self.scheduler.state.wake
+        if wake is None or not self.scheduler.state.line.size:
+            return False
+        self.now = max(self.now, wake)
+        return True
 
     def let_a_process_answer(self) -> bool:
         for process in list(self.world.processes.values()):

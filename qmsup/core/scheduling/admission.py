@@ -62,7 +62,7 @@ def judge(state: State, case: Case) -> Verdict:
 
     Args:
         state: read, never changed; `state.now` is the time.
-        case: the model, and whether a lease or only its readiness is wanted.
+        case: the model, whether a lease or only its readiness is wanted, and whether patience is over.
     """
     model = state.models.get(case.model)
     if model is None or model.is_removed:
@@ -76,7 +76,7 @@ def judge(state: State, case: Case) -> Verdict:
         return _WAITS[Because.ABORTING] if model.swap.is_aborting else _JOINS
     if is_ready:
         return _judge_ready(model, case.wants)
-    return _judge_start(state, model)
+    return _judge_start(state, model, is_past=case.is_past)
 
 
 def _judge_ready(model: Model, wants: Wants) -> Verdict:
@@ -88,14 +88,18 @@ def _judge_ready(model: Model, wants: Wants) -> Verdict:
     return _WAITS[Because.AT_LIMIT]
 
 
-def _judge_start(state: State, model: Model) -> Verdict:
+def _judge_start(state: State, model: Model, *, is_past: bool) -> Verdict:
+    if state.rendering and not model.spec.renders:
+        return _WAITS[Because.RENDERING]
     evict = state.policy.eviction_for(model.id, state.running_beside(model.id))
     collides = tuple(swap.target for swap in state.swaps.values() if swap.meets(model.id, evict))
     if collides:
         return Waits(Because.COLLIDES, collides)
-    models = state.models
-    if any(models[victim].leases for victim in evict):
+    victims = [state.models[victim] for victim in evict]
+    if any(victim.leases for victim in victims):
         return _WAITS[Because.BUSY]
+    if not is_past and any(victim.holds.until > state.now for victim in victims):
+        return _WAITS[Because.HELD]
     return Starts(evict)
 
 

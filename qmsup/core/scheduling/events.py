@@ -30,6 +30,7 @@ class RequestArrived:
         streaming: the client can be told its place in the line while it waits.
         hold, patience, timeout: what the client's headers said; None = nothing, 0 = off.
         conversation: the affinity key, "" when there is none.
+        client: who asks, as far as the listener can tell clients apart; it stands in for a missing affinity key.
         waited: how long it has waited already, when a worker tells of it again to a new scheduler.
     """
 
@@ -41,6 +42,7 @@ class RequestArrived:
     patience: Seconds | None = None
     timeout: Seconds | None = None
     conversation: str = ""
+    client: str = ""
     waited: Seconds = Seconds(0.0)
 
 

@@ -81,6 +81,10 @@ def _of_waiters(state: State) -> Iterator[str]:
             places[waiter] = places.get(waiter, 0) + 1
             if waiter.joined != swap.target or waiter.case.model != swap.target:
                 yield f"{waiter.origin} waits for the wrong swap"
+    for waiter in places:
+        is_awaited = waiter.turn is not None and waiter.turn.is_live
+        if waiter.case.is_past != (waiter.impatient <= state.now) or waiter.case.is_past == is_awaited:
+            yield f"{waiter.origin} is past its patience at {waiter.impatient}, or its alarm is wrong"
     known = [
         *state.waiters.values(),
         *(ask for ask in state.asks.values() if isinstance(ask, Waiter)),
@@ -130,6 +134,11 @@ def _of_a_model(state: State, model: Model) -> Iterator[str]:
             yield f"{model.id} runs incarnation {child.incarnation}, which is not its own"
     if model.is_draining and not (model.is_ready and model.leases):
         yield f"{model.id} drains with nothing to wait for"
+    if model.holds and not model.is_ready:
+        yield f"{model.id} is held and not ready"
+    alarm = model.hold_alarm
+    if (model.holds.until > state.now) != (alarm is not None and alarm.is_live):
+        yield f"{model.id} is held until {model.holds.until}, its alarm is {alarm}"
     if model.is_removed and (model.is_idle_and_gone or (model.is_ready and not model.leases)):
         yield f"{model.id} was removed, is idle, and is still there"
     is_resident = model in state.residents

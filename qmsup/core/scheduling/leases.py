@@ -6,6 +6,7 @@ revives the lease, if the same child is still there, or has the listener cut the
 
 from qmsup.core.scheduling.effects import Cut, Grant
 from qmsup.core.scheduling.events import Outcome, RequestArrived
+from qmsup.core.scheduling.holds import Conversation, window
 from qmsup.core.scheduling.line import Waiter
 from qmsup.core.scheduling.records import Lease, Model
 from qmsup.core.scheduling.residency import forget_removed, stop_when_idle
@@ -33,12 +34,21 @@ def grant(state: State, waiter: Waiter, origin: RequestArrived) -> None:
         upstream=child.upstream,
         was_ready=waiter.was_ready,
         waited=Seconds(state.now - waiter.rank.arrived),
+        conversation=conversation_of(state, origin),
+        hold=origin.hold,
     )
     lease.alarm = state.deadlines.add(
         Seconds(state.now + state.spec.scheduler.offer_timeout), lease
     )
     _add(state, model, lease)
     state.emit(grant_of(state, lease))
+
+
+def conversation_of(state: State, origin: RequestArrived) -> Conversation:
+    """Whose request it is; without a key all that came over one listener from one client are one conversation."""
+    if origin.conversation:
+        return Conversation(origin.conversation)
+    return Conversation("", state.listeners[origin.listener].name, origin.client)
 
 
 def grant_of(state: State, lease: Lease) -> Grant:
@@ -107,13 +117,17 @@ def adopt(state: State, model: Model, lease: Lease) -> None:
     state.record("lease.adopted", model=model.id, request=RequestId(lease.id))
 
 
-def end(state: State, lease: Lease, _outcome: Outcome) -> None:
-    """A lease is gone, whatever its state was. The only place where a model becomes idle."""
+def end(state: State, lease: Lease, outcome: Outcome) -> None:
+    """A lease is gone, whatever its state was. The only place where a model becomes idle.
+
+    By its outcome the model may be held for its conversation.
+    """
     model = state.models[lease.model]
     del state.leases[lease.id]
     del model.leases[lease.id]
     del state.listeners[lease.listener].leases[lease.id]
     state.deadlines.cancel(lease.alarm)
+    _hold_model(state, model, lease, outcome)
     if model.leases:
         state.stir(model.id)
         return
@@ -148,8 +162,15 @@ def _hold(state: State, lease: Lease) -> None:
         lease.alarm = None
 
 
+def _hold_model(state: State, model: Model, lease: Lease, outcome: Outcome) -> None:
+    lasting = window(state.spec.scheduler, lease.hold, outcome)
+    if lasting > 0 and is_serving(model, lease):
+        state.hold(model, lease.conversation, Seconds(state.now + lasting))
+
+
 def _add(state: State, model: Model, lease: Lease) -> None:
     state.lapsed.pop(lease.id, None)
+    state.drop_hold(model, lease.conversation)
     state.leases[lease.id] = lease
     model.leases[lease.id] = lease
     state.listeners[lease.listener].leases[lease.id] = lease

@@ -1,7 +1,8 @@
 """The line: who waits, in which order, and at which place.
 
 Waiters that cannot differ in what becomes of them (the same model, wanted in the same way) form a group, so that
-one judgement does for all of them. Over the groups there is one order: higher priority first, then arrival.
+one judgement does for all of them. Over the groups there is one order: whoever is past its patience first, by
+arrival; then higher priority, then arrival.
 """
 
 from bisect import bisect_left, insort
@@ -29,6 +30,10 @@ class Because(StrEnum):
     """A swap under way meets what this one would load or stop."""
     BUSY = "busy"
     """A model that would have to stop has requests in flight."""
+    HELD = "held"
+    """A model that would have to stop is kept for a conversation that is likely to come back."""
+    RENDERING = "rendering"
+    """An image or a video is being made, which takes more memory at its peak than it seems."""
     SILENT = "silent"
     """The listener that asked has not been heard for a while, so nothing is granted to it."""
 
@@ -48,6 +53,8 @@ class Case(NamedTuple):
 
     model: ModelId
     wants: Wants
+    is_past: bool = False
+    """Its patience is over: it honours no hold, and goes before those whose patience is not."""
 
 
 class Rank(NamedTuple):
@@ -64,19 +71,23 @@ class Waiter:
     Attributes:
         origin: what was asked.
         rank: when it came; it keeps that through every load that did not serve it.
+        impatient: the end of its patience, when its case becomes a past one.
         was_ready: the model was ready when it came.
         joined: the swap it waits for; None = it stands in the line.
         place: what its listener was last told.
-        alarm: the end of its own patience with waiting at all (`timeout`).
+        alarm: when it wants to wait no more at all (`timeout`).
+        turn: while its patience lasts, the alarm for its end.
     """
 
     origin: RequestArrived | LoadAsked
     case: Case
     rank: Rank
+    impatient: Seconds = Seconds(float("inf"))
     was_ready: bool = False
     joined: ModelId | None = None
     place: int = 0
     alarm: Alarm | None = None
+    turn: Alarm | None = None
 
     @property
     def is_streaming(self) -> bool:
@@ -92,6 +103,16 @@ class Group:
     priority: int
     waiters: list[Waiter] = field(default_factory=list)
     because: Because = Because.COLLIDES
+
+    @property
+    def order(self) -> tuple[int, int]:
+        """Lower goes first; among equals, arrival decides."""
+        return (0, 0) if self.case.is_past else (1, -self.priority)
+
+    @property
+    def turn(self) -> tuple[int, int, Rank]:
+        """When its first waiter is looked at."""
+        return (*self.order, self.waiters[0].rank)
 
 
 def _rank(waiter: Waiter) -> Rank:
@@ -126,8 +147,8 @@ class Line:
         if waiter.rank > self._latest:
             self._latest = waiter.rank
             group.waiters.append(waiter)
-            # Without priorities nobody stands behind the latest arrival.
-            self.has_moved |= bool(self._priority)
+            # Where there is one class of waiters, nobody stands behind the latest arrival.
+            self.has_moved |= bool(self._priority) or case.is_past
         else:
             insort(group.waiters, waiter, key=_rank)
             self.has_moved = True
@@ -147,25 +168,26 @@ class Line:
 
     def place_of(self, waiter: Waiter) -> int:
         """1 = next. Cheap for the latest arrival, a look at each group for any other."""
-        own = self.groups[waiter.case].priority
+        own = self.groups[waiter.case].order
         place = 1
         if waiter.rank == self._latest:
             for group in self.groups.values():
-                if group.priority >= own:
+                if group.order <= own:
                     place += len(group.waiters)
             return place - 1
         for group in self.groups.values():
-            if group.priority > own:
+            if group.order < own:
                 place += len(group.waiters)
-            elif group.priority == own:
+            elif group.order == own:
                 place += bisect_left(group.waiters, waiter.rank, key=_rank)
         return place
 
     def of_model(self, model: ModelId) -> Iterator[Group]:
         """The groups that wait for one model."""
         for wants in Wants:
-            if (group := self.groups.get(Case(model, wants))) is not None:
-                yield group
+            for is_past in (False, True):
+                if (group := self.groups.get(Case(model, wants, is_past))) is not None:
+                    yield group
 
     def count(self, model: ModelId) -> int:
         """How many wait for one model."""
@@ -173,12 +195,12 @@ class Line:
 
     def in_order(self) -> list[Waiter]:
         """Everybody, first to last. A walk over the whole line: not for every event."""
-        by_priority: dict[int, list[Waiter]] = {}
+        classes: dict[tuple[int, int], list[Waiter]] = {}
         for group in self.groups.values():
-            by_priority.setdefault(group.priority, []).extend(group.waiters)
+            classes.setdefault(group.order, []).extend(group.waiters)
         line: list[Waiter] = []
-        for priority in sorted(by_priority, reverse=True):
-            line += sorted(by_priority[priority], key=_rank)
+        for order in sorted(classes):
+            line += sorted(classes[order], key=_rank)
         return line
 
     def reorder(self, priority: Mapping[ModelId, int]) -> None:

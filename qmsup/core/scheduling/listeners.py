@@ -5,6 +5,7 @@ A worker's greeting is its whole word: a lease or a waiter of its that it does n
 
 from qmsup.core.scheduling import leases, requests, waiting
 from qmsup.core.scheduling.events import ListenerJoined, LiveLease, Outcome
+from qmsup.core.scheduling.holds import Conversation
 from qmsup.core.scheduling.records import Lease, Listener
 from qmsup.core.scheduling.state import State
 from qmsup.ids import LeaseId, WorkerId
@@ -91,6 +92,7 @@ def _take_over(state: State, listener: Listener, live: LiveLease) -> None:
         upstream="",
         was_ready=True,
         waited=Seconds(0.0),
+        conversation=Conversation("", listener.name),
     )
     # A child of the scheduler's former life may live on: its streams are left alone.
     is_former = live.incarnation < state.first_incarnation

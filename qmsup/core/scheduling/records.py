@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from qmsup.core.lifecycle.backoff import BackOff
 from qmsup.core.scheduling.deadlines import Alarm
+from qmsup.core.scheduling.holds import Conversation, Holds
 from qmsup.core.scheduling.line import Waiter
 from qmsup.ids import (
     AskId,
@@ -57,6 +58,8 @@ class Lease:
     """One use of a model by a request. It counts in flight from the offer on.
 
     Attributes:
+        conversation: whose hold on the model it takes away, and who may get one when it ends.
+        hold: how long that is to be, by the client's header; None = nothing was said.
         is_held: the listener accepted the offer.
         alarm: when an unanswered offer lapses.
     """
@@ -68,6 +71,8 @@ class Lease:
     upstream: str
     was_ready: bool
     waited: Seconds
+    conversation: Conversation
+    hold: Seconds | None = None
     is_held: bool = False
     alarm: Alarm | None = None
 
@@ -124,6 +129,8 @@ class Model:
         is_removed: the configuration names it no longer; it ends when it is idle.
         group: the group it was in when it was removed.
         load_time: how long its last load took.
+        holds: until when it is kept while it is idle; there is none without a ready child.
+        hold_alarm: the end of the latest of them.
     """
 
     id: ModelId
@@ -138,6 +145,8 @@ class Model:
     is_removed: bool = False
     group: GroupSpec | None = None
     load_time: Seconds | None = None
+    holds: Holds = field(default_factory=Holds)
+    hold_alarm: Alarm | None = None
     since: Seconds = Seconds(0.0)
 
     @property

@@ -19,6 +19,7 @@ SHUTTING_DOWN = Refusal(code=Code.SHUTTING_DOWN, message="the scheduler is shutt
 _A_LOAD = Seconds(5.0)
 """Taken for a model's load time until one has been seen."""
 _LONGEST_RETRY = Seconds(300.0)
+_NO_TIME = Seconds(0.0)
 
 
 def arrived(state: State, event: RequestArrived) -> None:
@@ -28,12 +29,8 @@ def arrived(state: State, event: RequestArrived) -> None:
     if not waiting.is_heard(state, event.listener):
         return
     model = state.models.get(event.model)
-    waiter = Waiter(
-        event,
-        Case(event.model, Wants.LEASE),
-        _rank(state, event.waited),
-        was_ready=model is not None and model.is_ready,
-    )
+    waiter = _waiter(state, event, Wants.LEASE, patience=event.patience, waited=event.waited)
+    waiter.was_ready = model is not None and model.is_ready
     _admit(state, waiter)
 
 
@@ -41,7 +38,7 @@ def load_asked(state: State, event: LoadAsked) -> None:
     """A control client wants a model ready."""
     if state.is_repeated(event.ask):
         return
-    _admit(state, Waiter(event, Case(event.model, Wants.READY), _rank(state, Seconds(0.0))))
+    _admit(state, _waiter(state, event, Wants.READY))
 
 
 def abandoned(state: State, request: RequestId) -> None:
@@ -98,6 +95,18 @@ def timed_out(state: State, waiter: Waiter) -> None:
     )
 
 
+def pass_time(state: State) -> None:
+    """Before each event: patience and holds that have ended since the last one count no longer."""
+    while (due := state.turns.take_due(state.now)) is not None:
+        match due:
+            case Waiter():
+                waiting.lose_patience(state, due)
+            case Model():
+                state.stir_all()
+            case _:
+                assert_never(due)
+
+
 def settle(state: State) -> None:
     """After each event: serve whoever it helped, and give up the loads that only stand in the way now."""
     if state.is_stirred or state.stirred:
@@ -112,12 +121,12 @@ def drain(state: State) -> None:
 
     A group that has to wait is judged once: nothing that happens later in the same walk can help it.
     """
-    heap = [_turn(group) for group in _stirred_groups(state)]
+    heap = [(group.turn, group) for group in _stirred_groups(state)]
     state.is_stirred = False
     state.stirred.clear()
     heapq.heapify(heap)
     while heap:
-        group = heapq.heappop(heap)[2]
+        group = heapq.heappop(heap)[1]
         verdict = judge(state, group.case)
         if isinstance(verdict, Waits):
             group.because = verdict.because
@@ -126,7 +135,7 @@ def drain(state: State) -> None:
         state.line.remove(waiter)
         _promote(state, waiter, verdict)
         if group.waiters:
-            heapq.heappush(heap, _turn(group))
+            heapq.heappush(heap, (group.turn, group))
 
 
 def _is_repeated(state: State, event: RequestArrived) -> bool:
@@ -151,9 +160,19 @@ def _no_longer_waits(state: State, request: RequestId) -> None:
         waiting.leave(state, waiter)
 
 
-def _rank(state: State, waited: Seconds) -> Rank:
+def _waiter(
+    state: State,
+    origin: RequestArrived | LoadAsked,
+    wants: Wants,
+    *,
+    patience: Seconds | None = None,
+    waited: Seconds = _NO_TIME,
+) -> Waiter:
     state.arrivals += 1
-    return Rank(Seconds(state.now - waited), state.arrivals)
+    rank = Rank(Seconds(state.now - waited), state.arrivals)
+    own = state.spec.scheduler.patience if patience is None else patience
+    impatient = Seconds(rank.arrived + own)
+    return Waiter(origin, Case(origin.model, wants, impatient <= state.now), rank, impatient)
 
 
 def _admit(state: State, waiter: Waiter) -> None:
@@ -179,6 +198,8 @@ def _admit(state: State, waiter: Waiter) -> None:
         case Joins() | Starts():
             waiting.take_in(state, waiter)
             _promote(state, waiter, verdict)
+            # Whoever honours a hold that this one did not may now join.
+            state.stir(waiter.case.model)
         case Serves() | Refuses():
             _promote(state, waiter, verdict)
         case _:
@@ -207,10 +228,6 @@ def _stirred_groups(state: State) -> list[Group]:
     if state.is_stirred:
         return list(line.groups.values())
     return [group for model in state.stirred for group in line.of_model(model)]
-
-
-def _turn(group: Group) -> tuple[int, Rank, Group]:
-    return (-group.priority, group.waiters[0].rank, group)
 
 
 def _abort_what_nobody_wants(state: State) -> None:

@@ -51,6 +51,7 @@ def take_away(state: State, model: Model, incarnation: Incarnation) -> None:
     child = model.child
     if child is not None and child.incarnation == incarnation:
         model.child = None
+        state.drop_holds(model)
         model.since = state.now
         model.is_draining = False
     else:
@@ -81,6 +82,7 @@ def renew_policy(state: State) -> None:
 
 def _is_stopping(state: State, model: Model, child: Child) -> None:
     child.phase = Phase.STOPPING
+    state.drop_holds(model)
     model.is_draining = False
     model.since = state.now
     state.settle(model)

@@ -90,11 +90,12 @@ class Scheduler:
             shutdown.go_on(state)
         if state.line.has_moved:
             places.tell(state)
-        state.emit(ArmWake(cause=state.event, at=state.deadlines.earliest()))
+        state.emit(ArmWake(cause=state.event, at=state.wake))
         return state.effects
 
 
 def _take(state: State, event: Event) -> None:
+    requests.pass_time(state)
     match event:
         case RequestArrived():
             requests.arrived(state, event)

@@ -11,6 +11,7 @@ from typing import Generic, TypeVar
 from qmsup.core.eviction.policy import EvictionPolicy, policy_for
 from qmsup.core.scheduling.deadlines import Deadlines
 from qmsup.core.scheduling.effects import Answer, Effect, Record
+from qmsup.core.scheduling.holds import Conversation
 from qmsup.core.scheduling.line import Line, Waiter
 from qmsup.core.scheduling.records import Due, Ending, Lease, Listener, Model, Places, Swap, Unload
 from qmsup.errors import Refusal
@@ -50,6 +51,8 @@ class State:
     Attributes:
         waiters: every request that waits, in the line or for a swap.
         asks: every control client's question without an answer.
+        deadlines: what happens by itself when time passes.
+        turns: ends of patience and of holds, which matter only to who waits in the line.
         refused, answered, lapsed, lost: the last few, for those who ask again or answer late.
         stirred: models whose waiters may fare otherwise than when last judged.
         is_stirred: so may everybody's.
@@ -68,6 +71,7 @@ class State:
         self.leases: dict[LeaseId, Lease] = {}
         self.listeners: dict[WorkerId, Listener] = {}
         self.deadlines: Deadlines[Due] = Deadlines()
+        self.turns: Deadlines[Waiter | Model] = Deadlines()
         self.refused: Recent[RequestId, Refusal] = Recent()
         self.answered: Recent[AskId, Answer] = Recent()
         self.lapsed: Recent[LeaseId, Lease] = Recent()
@@ -83,6 +87,7 @@ class State:
         self.stirred: set[ModelId] = set()
         self.is_stirred = False
         self._running: tuple[ModelId, ...] | None = None
+        self._rendering: tuple[ModelId, ...] | None = None
         self._residents: dict[ModelId, Model] = {}
 
     @property
@@ -95,6 +100,26 @@ class State:
         self.now = now
         self.event = EventNumber(self.event + 1)
         self.effects = []
+
+    @property
+    def wake(self) -> Seconds | None:
+        """The earliest of all deadlines; with an empty line none of them is of a hold or a patience."""
+        earliest = self.deadlines.earliest()
+        if not self.line.size:
+            return earliest
+        turn = self.turns.earliest()
+        return earliest if turn is None or (earliest is not None and earliest <= turn) else turn
+
+    @property
+    def rendering(self) -> tuple[ModelId, ...]:
+        """Models that make images or videos now: nothing but their like is loaded beside them."""
+        if self._rendering is None:
+            self._rendering = tuple(
+                model.id
+                for model in self.models.values()
+                if model.leases and model.running_spec.renders
+            )
+        return self._rendering
 
     def emit(self, effect: Effect) -> None:
         """Order something."""
@@ -146,15 +171,31 @@ class State:
         """A model was used: it is the hottest from now on."""
         self.uses += 1
         model.last_use = self.uses
-        self._running = None
+        self._forget_order()
 
     def reorder(self) -> None:
         """A model became busy or idle: it stands elsewhere in the order of eviction."""
-        self._running = None
+        self._forget_order()
+
+    def hold(self, model: Model, conversation: Conversation, until: Seconds) -> None:
+        """Keep a model while it is idle, in case the conversation comes back."""
+        model.holds.keep(conversation, until, self.now)
+        self._await_end_of_hold(model)
+
+    def drop_hold(self, model: Model, conversation: Conversation) -> None:
+        """A conversation came back: its next lease decides about the next hold."""
+        model.holds.drop(conversation)
+        self._await_end_of_hold(model)
+
+    def drop_holds(self, model: Model) -> None:
+        """A model stops: there is nothing left to hold. Whoever stops one stirs the line."""
+        if model.holds:
+            model.holds.clear()
+            self._await_end_of_hold(model)
 
     def settle(self, model: Model) -> None:
         """A model's processes or swap changed: it may have become resident, or stopped being so."""
-        self._running = None
+        self._forget_order()
         if model.is_gone and model.swap is None:
             self._residents.pop(model.id, None)
         else:
@@ -171,6 +212,17 @@ class State:
         if target in self._residents:
             return tuple(model for model in self._running if model != target)
         return self._running
+
+    def _forget_order(self) -> None:
+        self._running = None
+        self._rendering = None
+
+    def _await_end_of_hold(self, model: Model) -> None:
+        until, alarm = model.holds.until, model.hold_alarm
+        if alarm is not None and alarm.is_live and alarm.at == until:
+            return
+        self.turns.cancel(alarm)
+        model.hold_alarm = self.turns.add(until, model) if until > self.now else None
 
 
 def _coldness(model: Model) -> tuple[int, bool, int, ModelId]:

@@ -5,7 +5,7 @@ from typing import assert_never
 from qmsup.core.scheduling import leases
 from qmsup.core.scheduling.effects import LineMoved, Refuse, TellLoading
 from qmsup.core.scheduling.events import LoadAsked, RequestArrived
-from qmsup.core.scheduling.line import Because, Case, Waiter, Wants
+from qmsup.core.scheduling.line import Because, Waiter, Wants
 from qmsup.core.scheduling.records import Listener, Model, Swap
 from qmsup.core.scheduling.state import State
 from qmsup.errors import Refusal
@@ -14,7 +14,9 @@ from qmsup.units import Seconds
 
 
 def take_in(state: State, waiter: Waiter) -> None:
-    """From now on somebody waits, in the line or for a swap. Its deadline runs in either."""
+    """From now on somebody waits, in the line or for a swap. Its deadlines run in either."""
+    if not waiter.case.is_past:
+        waiter.turn = state.turns.add(waiter.impatient, waiter)
     match waiter.origin:
         case RequestArrived(request=request, listener=listener, timeout=timeout):
             state.waiters[request] = waiter
@@ -32,6 +34,18 @@ def stand_in_line(state: State, waiter: Waiter, because: Because) -> None:
     """Wait at the place of arrival."""
     group = state.line.add(waiter)
     group.because = because
+
+
+def lose_patience(state: State, waiter: Waiter) -> None:
+    """A waiter's patience is over; in the line it goes before those whose patience is not."""
+    if waiter.joined is not None:
+        waiter.case = waiter.case._replace(is_past=True)
+        return
+    because = state.line.groups[waiter.case].because
+    state.line.remove(waiter)
+    waiter.case = waiter.case._replace(is_past=True)
+    stand_in_line(state, waiter, because)
+    state.stir(waiter.case.model)
 
 
 def join(state: State, swap: Swap, waiter: Waiter) -> None:
@@ -143,7 +157,7 @@ def _regroup(state: State, listener: Listener, wants: Wants) -> None:
         in_line = waiter.joined is None
         if in_line:
             state.line.remove(waiter)
-        waiter.case = Case(waiter.case.model, wants)
+        waiter.case = waiter.case._replace(wants=wants)
         if in_line:
             because = Because.SILENT if wants is Wants.NOTHING else Because.COLLIDES
             stand_in_line(state, waiter, because)
@@ -153,6 +167,7 @@ def _regroup(state: State, listener: Listener, wants: Wants) -> None:
 
 def _forget(state: State, waiter: Waiter) -> None:
     state.deadlines.cancel(waiter.alarm)
+    state.turns.cancel(waiter.turn)
     match waiter.origin:
         case RequestArrived(request=request, listener=listener):
             if state.waiters.pop(request, None) is not None:
