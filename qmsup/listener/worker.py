@@ -166,7 +166,7 @@ class RelayWorker(gthread.ThreadWorker):
             lambda done: self.method_queue.defer(self._take_version, version, done)
         )
 
-    def _take_version(self, version: str, reading: "Future[Serving]") -> None:
+    def _take_version(self, version: str, reading: Future[Serving]) -> None:
         if version != self._told:
             return  # a newer one is being read
         try:
@@ -294,7 +294,7 @@ class RelayWorker(gthread.ThreadWorker):
         self._forget()
 
     @override
-    def finish_request(self, conn: gthread.TConn, fs: "Future[bool | Relayed]") -> None:  # type: ignore[override]  # see Relayed
+    def finish_request(self, conn: gthread.TConn, fs: Future[bool | Relayed]) -> None:  # type: ignore[override]  # see Relayed
         result = False if fs.cancelled() or fs.exception() is not None else fs.result()
         if isinstance(result, Relayed):
             conn.sock.setblocking(False)  # noqa: FBT003 - the socket's own signature

@@ -117,14 +117,12 @@ class Children:
             return
         if self._failures.get(child.model, 0) > 0:
             self._failures[child.model] -= 1
-            self._remove(child)
-            self._tell(
-                ProcessFailed(
-                    model=child.model,
-                    incarnation=child.incarnation,
-                    reason="this start fails in the simulation",
-                )
+            failed = ProcessFailed(
+                model=child.model,
+                incarnation=child.incarnation,
+                reason="this start fails in the simulation",
             )
+            self._ended(child, failed)
             return
         child.phase = _Phase.READY
         self._tell(
@@ -137,10 +135,10 @@ class Children:
         )
 
     def _stopped(self, child: _Child) -> None:
-        self._remove(child)
-        self._tell(ProcessStopped(model=child.model, incarnation=child.incarnation))
+        self._ended(child, ProcessStopped(model=child.model, incarnation=child.incarnation))
 
-    def _remove(self, child: _Child) -> None:
+    def _ended(self, child: _Child, report: ProcessStopped | ProcessFailed) -> None:
         del self._children[child.incarnation]
         self._of_model[child.model].remove(child)
+        self._tell(report)
         self._start_next(child.model)

@@ -11,7 +11,7 @@ from qmsup.core.scheduling.effects import Record
 from qmsup.errors import ConfigError
 from qmsup.simulation.children import LOAD, STOP
 from qmsup.simulation.figures import Report
-from qmsup.simulation.trace import Trace
+from qmsup.simulation.traces import Trace
 from qmsup.spec import Spec
 from qmsup.units import Seconds
 

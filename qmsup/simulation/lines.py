@@ -9,7 +9,7 @@ from pathlib import Path
 
 from qmsup.core.scheduling.events import Outcome
 from qmsup.ids import ModelId
-from qmsup.simulation.trace import Arrivals, Ask, Item, Loop, Trace
+from qmsup.simulation.traces import Arrivals, Ask, Item, Loop, Trace
 from qmsup.units import Seconds, seconds_from_ms
 
 _LONGEST = 1e9

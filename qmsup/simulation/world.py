@@ -34,7 +34,7 @@ from qmsup.ids import LeaseId, ListenerName, ModelId, RequestId, WorkerId
 from qmsup.simulation.agenda import Agenda
 from qmsup.simulation.books import Books, End, Request
 from qmsup.simulation.children import Children, Pace
-from qmsup.simulation.trace import Arrivals, Ask, Item, Loop, Trace
+from qmsup.simulation.traces import Arrivals, Ask, Item, Loop, Trace
 from qmsup.spec import Spec
 from qmsup.units import Seconds
 

@@ -9,7 +9,17 @@ from qmsup.config import Configuration, load, parse, read_file
 from qmsup.config.unsupported import NOT_YET
 from qmsup.errors import ConfigError
 from qmsup.ids import ListenerName, ModelId
-from qmsup.spec import GroupSpec, HoldOn, Kind, ListenerSpec, ModelSpec, OnExit, Pool, SchedulerSpec, Spec
+from qmsup.spec import (
+    GroupSpec,
+    HoldOn,
+    Kind,
+    ListenerSpec,
+    ModelSpec,
+    OnExit,
+    Pool,
+    SchedulerSpec,
+    Spec,
+)
 from qmsup.units import MiB, Seconds
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "deploy" / "examples").glob("*.yaml"))

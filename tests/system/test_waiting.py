@@ -157,7 +157,9 @@ def test_an_unload_refuses_who_waits_for_the_model(box: Box) -> None:
     with RawStream(box, "never") as waiting:
         waiting.until_seen(b": qm-status: loading")
         assert box.run("unload", "never").returncode == 0
-        seen = waiting.until_seen(b"\r\n0\r\n\r\n")  # the stream ends; the connection may serve again
+        seen = waiting.until_seen(
+            b"\r\n0\r\n\r\n"
+        )  # the stream ends; the connection may serve again
 
     assert seen.count(b"data: ") == 1
     assert b"model_unloaded" in seen

@@ -83,7 +83,10 @@ def _of_waiters(state: State) -> Iterator[str]:
                 yield f"{waiter.origin} waits for the wrong swap"
     for waiter in places:
         is_awaited = waiter.turn is not None and waiter.turn.is_live
-        if waiter.case.is_past != (waiter.impatient <= state.now) or waiter.case.is_past == is_awaited:
+        if (
+            waiter.case.is_past != (waiter.impatient <= state.now)
+            or waiter.case.is_past == is_awaited
+        ):
             yield f"{waiter.origin} is past its patience at {waiter.impatient}, or its alarm is wrong"
     known = [
         *state.waiters.values(),
