@@ -95,7 +95,7 @@ def test_an_agent_calls_tools_until_its_last_round_and_is_one_conversation() -> 
     (loop,) = read([line], "x").trace
 
     assert isinstance(loop, Loop)
-    assert (loop.at, loop.rounds, loop.gap, loop.last) == (0, 3, 0.4, Outcome.FINISHED)
+    assert (loop.at, loop.rounds, loop.gap, loop.last) == (0.0, 3, 0.4, Outcome.FINISHED)
     assert loop.ask == Ask(
         model=ModelId("m"),
         duration=Seconds(1.0),
