@@ -186,6 +186,7 @@ class _World:
 
     def _asks(self, live: _Live) -> None:
         ask, book = live.ask, live.book
+        assert book.id not in self._live, f"{book.id} is under way already"
         self._live[book.id] = live
         self._books.arrive(book, book.arrived)
         if ask.abandon_after is not None:

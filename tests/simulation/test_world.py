@@ -15,7 +15,7 @@ from qmsup.simulation.children import Pace
 from qmsup.simulation.figures import report_of
 from qmsup.simulation.traces import Arrivals, Ask, Item, Loop, Trace
 from qmsup.simulation.world import simulate
-from qmsup.spec import SchedulerSpec
+from qmsup.spec import SchedulerSpec, Spec
 from qmsup.units import Seconds
 from tests.support.scheduling import spec_of
 
@@ -43,6 +43,11 @@ def agent(model: str, at: float = 0.0, rounds: int = 20, **others: object) -> Lo
     )
 
 
+def spec_with(models: str, hold: float = 10.0, **others: object) -> Spec:
+    scheduler = replace(SchedulerSpec(hold=Seconds(hold)), **others)  # type: ignore[arg-type]
+    return spec_of(models, scheduler=scheduler)
+
+
 def ends(books: Books) -> list[tuple[str, End | None, str]]:
     return [(request.id, request.end, request.detail) for request in books.requests]
 
@@ -58,11 +63,20 @@ def test_two_agents_whose_models_exclude_each_other_cost_two_loads() -> None:
 
 
 def test_without_holds_every_round_of_two_agents_costs_a_load() -> None:
-    spec = spec_of("a b", scheduler=SchedulerSpec(hold=Seconds(0.0)))
-
-    books = simulate((agent("a"), agent("b", 0.1)), spec, ONE_SECOND)
+    books = simulate((agent("a"), agent("b", 0.1)), spec_with("a b", hold=0.0), ONE_SECOND)
 
     assert report_of(books).total.loads > 20
+
+
+def test_a_traces_own_hold_and_patience_reach_the_scheduler() -> None:
+    kept = asks("a", hold=Seconds(30.0))
+    waits = asks("b", 5), asks("b", 5.5, patience=Seconds(2.0))
+
+    patient = simulate((kept, waits[0]), spec_with("a b"), ONE_SECOND)
+    hasty = simulate((kept, waits[1]), spec_with("a b"), ONE_SECOND)
+
+    assert patient.requests[1].in_line == 27.0
+    assert hasty.requests[1].in_line == 2.0
 
 
 def test_a_request_waits_for_its_load_and_the_next_finds_the_model_ready() -> None:
@@ -85,6 +99,11 @@ def test_a_limit_makes_the_second_request_wait_for_the_first() -> None:
     books = simulate((asks("a"), asks("a", 0.1)), spec_of("a", slots=1), ONE_SECOND)
 
     assert [request.granted for request in books.requests] == [1.0, 2.0]
+
+
+def test_a_trace_that_calls_two_requests_alike_is_a_bug() -> None:
+    with pytest.raises(AssertionError, match="a@0.0 is under way already"):
+        simulate((asks("a"), asks("a")), spec_of("a"), ONE_SECOND)
 
 
 def test_an_alias_is_the_model_and_a_name_nobody_knows_is_refused() -> None:
