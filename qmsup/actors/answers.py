@@ -32,7 +32,7 @@ def reading(
         case "running":
             return running(state, spec, now)
         case "leases":
-            return leases(state)
+            return leases(state, now)
         case _:
             return None
 
@@ -111,19 +111,19 @@ def _running(view: views.ModelView, spec: ModelSpec | None) -> dict[str, object]
     }
 
 
-def leases(state: State) -> dict[str, object]:
+def leases(state: State, now: Seconds) -> dict[str, object]:
     """Who uses which model now."""
     return {
         "leases": [
             {
                 "lease": lease.id,
                 "model": lease.model,
-                "kind": "request",
-                "owner": lease.listener,
-                "purpose": "",
-                "ttl_s": None,
+                "kind": "job" if lease.is_job else "request",
+                "owner": lease.owner,
+                "purpose": lease.purpose,
+                "ttl_s": None if lease.ttl_left is None else round(lease.ttl_left, 3),
             }
-            for lease in state.leases.values()
+            for lease in views.leases(state, now)
         ]
     }
 

@@ -35,6 +35,8 @@ from qmsup.core.scheduling.events import (
     GrantAccepted,
     GrantDeclined,
     LeaseReleased,
+    LeaseRenewed,
+    LeaseRequested,
     ListenerJoined,
     ListenerLost,
     ListenerSuspected,
@@ -44,6 +46,7 @@ from qmsup.core.scheduling.events import (
     ProcessReady,
     ProcessStarting,
     ProcessStopped,
+    ReleaseAsked,
     RequestAbandoned,
     RequestArrived,
     ShutdownAsked,
@@ -296,7 +299,25 @@ _VERBS: dict[str, Callable[[str, list[str]], Event]] = {
     "withdrawn": lambda who, _: AskWithdrawn(ask=AskId(who)),
 }
 
+
+def _lease(words: list[str]) -> Event:
+    ask, lease, model, *ttl = words
+    return LeaseRequested(
+        ask=AskId(ask),
+        lease=LeaseId(lease),
+        model=ModelId(model),
+        owner="tester",
+        purpose="a render",
+        ttl=Seconds(float(ttl[0]) if ttl else 60.0),
+    )
+
+
 _COMMANDS: dict[str, Callable[[list[str]], Event]] = {
+    "lease": _lease,
+    "renew": lambda words: LeaseRenewed(
+        ask=AskId(words[0]), lease=LeaseId(words[1]), ttl=Seconds(float(words[2]))
+    ),
+    "release": lambda words: ReleaseAsked(ask=AskId(words[0]), lease=LeaseId(words[1])),
     "load": lambda words: LoadAsked(ask=AskId(words[0]), model=ModelId(words[1])),
     "unload": lambda words: UnloadAsked(
         ask=AskId(words[0]), models=tuple(ModelId(m) for m in words[1:])

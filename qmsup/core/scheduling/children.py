@@ -1,6 +1,6 @@
 """What is heard of child processes. Each report names the start it is about; only that one is believed."""
 
-from qmsup.core.scheduling import residency, swaps, unload
+from qmsup.core.scheduling import jobs, residency, swaps, unload
 from qmsup.core.scheduling.events import (
     ProcessFailed,
     ProcessReady,
@@ -65,6 +65,7 @@ def _ended(
     if child is not None and child.phase is not Phase.STOPPING and not child.has_served:
         _count_failure(state, model, child, reason)
     residency.take_away(state, model, incarnation)
+    jobs.child_gone(state, model, incarnation)
     if child is not None:
         _tell_swap(state, model, child, reason, last_lines)
     if model.is_gone:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from qmsup.errors import Refusal
-from qmsup.ids import AskId, EventNumber, Incarnation, ModelId, RequestId, WorkerId
+from qmsup.ids import AskId, EventNumber, Incarnation, LeaseId, ModelId, RequestId, WorkerId
 from qmsup.units import Seconds
 
 
@@ -115,6 +115,7 @@ class Record:
 
     Attributes:
         decision: an event name, such as `swap.started`.
+        lease: of a job; a request's lease is named by its request.
         because: the reason in a word or a sentence.
     """
 
@@ -122,6 +123,7 @@ class Record:
     decision: str
     model: ModelId | None = None
     request: RequestId | None = None
+    lease: LeaseId | None = None
     evicts: tuple[ModelId, ...] = ()
     because: str = ""
 

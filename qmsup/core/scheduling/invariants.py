@@ -41,11 +41,12 @@ def _of_leases(state: State) -> Iterator[str]:
     """A lease is known to the scheduler, to its model and to its listener, or to none of them."""
     by_model = {id_ for model in state.models.values() for id_ in model.leases}
     by_listener = {id_ for listener in state.listeners.values() for id_ in listener.leases}
-    if not set(state.leases) == by_model == by_listener:
+    jobs = {lease.id for lease in state.leases.values() if lease.is_job}
+    if not set(state.leases) == by_model == by_listener | jobs or by_listener & jobs:
         yield f"leases differ: {set(state.leases)}, of models {by_model}, of listeners {by_listener}"
     for lease in state.leases.values():
         awaits_answer = lease.alarm is not None and lease.alarm.is_live
-        if lease.is_held == awaits_answer:
+        if lease.is_held == awaits_answer and not lease.is_job:
             yield f"lease {lease.id} is {'held' if lease.is_held else 'offered'}, its alarm is not"
         if RequestId(lease.id) in state.waiters:
             yield f"request {lease.id} waits and is granted"

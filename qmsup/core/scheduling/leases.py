@@ -5,14 +5,14 @@ revives the lease, if the same child is still there, or has the listener cut the
 """
 
 from qmsup.core.scheduling.effects import Cut, Grant
-from qmsup.core.scheduling.events import Outcome, RequestArrived
+from qmsup.core.scheduling.events import LeaseRequested, Outcome, RequestArrived
 from qmsup.core.scheduling.holds import Conversation, window
 from qmsup.core.scheduling.line import Waiter
 from qmsup.core.scheduling.records import Lease, Model
 from qmsup.core.scheduling.residency import forget_removed, stop_when_idle
 from qmsup.core.scheduling.state import State
 from qmsup.errors import Code, Refusal
-from qmsup.ids import LeaseId, RequestId
+from qmsup.ids import LeaseId, RequestId, WorkerId
 from qmsup.units import Seconds
 
 VOID = Refusal(
@@ -51,8 +51,34 @@ def conversation_of(state: State, origin: RequestArrived) -> Conversation:
     return Conversation("", state.listeners[origin.listener].name, origin.client)
 
 
+def take(state: State, waiter: Waiter, origin: LeaseRequested) -> None:
+    """Give a job its lease. It is held at once: who asked has no relay to start, and may renew or release it."""
+    model = state.models[origin.model]
+    child = model.child
+    assert child is not None, "only a ready model is leased"
+    lease = Lease(
+        id=origin.lease,
+        listener=None,
+        model=model.id,
+        incarnation=child.incarnation,
+        upstream=child.upstream,
+        was_ready=waiter.was_ready,
+        waited=Seconds(state.now - waiter.rank.arrived),
+        conversation=Conversation(origin.lease),
+        is_held=True,
+        is_job=True,
+        owner=origin.owner,
+        purpose=origin.purpose,
+    )
+    lease.alarm = state.deadlines.add(Seconds(state.now + origin.ttl), lease)
+    _add(state, model, lease)
+    state.ended_jobs.pop(lease.id, None)
+    state.record("job.held", model=model.id, lease=lease.id, because=origin.purpose)
+
+
 def grant_of(state: State, lease: Lease) -> Grant:
     """The words of a lease's offer, the first time and when asked again."""
+    assert lease.listener is not None, "a job's lease is never offered"
     return Grant(
         cause=state.event,
         request=RequestId(lease.id),
@@ -75,7 +101,8 @@ def accept(state: State, request: RequestId) -> None:
     if lapsed is None:
         return
     model = state.models.get(lapsed.model)
-    if model is not None and is_serving(model, lapsed) and lapsed.listener in state.listeners:
+    has_listener = lapsed.listener in state.listeners
+    if model is not None and is_serving(model, lapsed) and has_listener:
         lapsed.is_held = True
         _add(state, model, lapsed)
         state.record("lease.revived", model=model.id, request=request)
@@ -98,7 +125,7 @@ def release(state: State, id_: LeaseId, outcome: Outcome, *, was_served: bool) -
     if lease is None:
         return
     if was_served:
-        _credit(state, lease)
+        credit(state, lease)
     if id_ in state.leases:
         end(state, lease, outcome)
 
@@ -125,7 +152,8 @@ def end(state: State, lease: Lease, outcome: Outcome) -> None:
     model = state.models[lease.model]
     del state.leases[lease.id]
     del model.leases[lease.id]
-    del state.listeners[lease.listener].leases[lease.id]
+    if lease.listener is not None:
+        del state.listeners[lease.listener].leases[lease.id]
     state.deadlines.cancel(lease.alarm)
     _hold_model(state, model, lease, outcome)
     if model.leases:
@@ -138,15 +166,25 @@ def end(state: State, lease: Lease, outcome: Outcome) -> None:
 
 
 def cut_all(state: State, model: Model, refusal: Refusal) -> None:
-    """End every relay on a model that is about to be stopped under them."""
+    """End everything in flight on a model that is about to be stopped under it."""
     for lease in list(model.leases.values()):
-        _cut(state, lease, refusal)
+        if lease.listener is not None:
+            _cut(state, lease, lease.listener, refusal)
         end(state, lease, Outcome.FAILED)
+        if lease.is_job:
+            note_end_of_job(state, lease, refusal.message)
+
+
+def note_end_of_job(state: State, lease: Lease, because: str) -> None:
+    """Remember why a job's lease ended, for whoever looks after it and asks."""
+    state.ended_jobs.keep(lease.id, because)
+    state.record("job.ended", model=lease.model, lease=lease.id, because=because)
 
 
 def void(state: State, lease: Lease) -> None:
     """Have a listener cut a relay whose lease does not exist."""
-    _cut(state, lease, VOID)
+    assert lease.listener is not None, "only a relay is cut"
+    _cut(state, lease, lease.listener, VOID)
 
 
 def is_serving(model: Model, lease: Lease) -> bool:
@@ -173,22 +211,23 @@ def _add(state: State, model: Model, lease: Lease) -> None:
     state.drop_hold(model, lease.conversation)
     state.leases[lease.id] = lease
     model.leases[lease.id] = lease
-    state.listeners[lease.listener].leases[lease.id] = lease
+    if lease.listener is not None:
+        state.listeners[lease.listener].leases[lease.id] = lease
     state.touch(model)
 
 
-def _cut(state: State, lease: Lease, refusal: Refusal) -> None:
+def _cut(state: State, lease: Lease, listener: WorkerId, refusal: Refusal) -> None:
     state.emit(
         Cut(
             cause=state.event,
             request=RequestId(lease.id),
-            listener=lease.listener,
+            listener=listener,
             refusal=refusal,
         )
     )
 
 
-def _credit(state: State, lease: Lease) -> None:
+def credit(state: State, lease: Lease) -> None:
     """The child answered a request, so its start was a good one."""
     model = state.models.get(lease.model)
     if model is None:

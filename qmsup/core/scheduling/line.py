@@ -12,7 +12,7 @@ from enum import StrEnum
 from typing import NamedTuple
 
 from qmsup.core.scheduling.deadlines import Alarm
-from qmsup.core.scheduling.events import LoadAsked, RequestArrived
+from qmsup.core.scheduling.events import LeaseRequested, LoadAsked, RequestArrived
 from qmsup.ids import ModelId
 from qmsup.units import Seconds
 
@@ -45,7 +45,7 @@ class Wants(StrEnum):
     NOTHING = "nothing"
     """Its listener is silent: it keeps its place and is passed over."""
     READY = "ready"
-    """A control client's load: the model has to be ready, no lease is taken."""
+    """The model has to be ready, with room or not: a load takes no lease, and a job's comes on top of the limit."""
 
 
 class Case(NamedTuple):
@@ -66,7 +66,7 @@ class Rank(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Waiter:
-    """A request, or a control client's load, that has no answer yet.
+    """A request, a job, or a control client's load, that has no answer yet.
 
     Attributes:
         origin: what was asked.
@@ -79,7 +79,7 @@ class Waiter:
         turn: while its patience lasts, the alarm for its end.
     """
 
-    origin: RequestArrived | LoadAsked
+    origin: RequestArrived | LoadAsked | LeaseRequested
     case: Case
     rank: Rank
     impatient: Seconds = Seconds(float("inf"))

@@ -55,17 +55,19 @@ class Child:
 
 @dataclass(slots=True, eq=False)
 class Lease:
-    """One use of a model by a request. It counts in flight from the offer on.
+    """One use of a model, by a request or by a job. It counts in flight from the offer on.
 
     Attributes:
+        listener: the worker of a request; None = a job's, which no listener's death ends.
         conversation: whose hold on the model it takes away, and who may get one when it ends.
         hold: how long that is to be, by the client's header; None = nothing was said.
-        is_held: the listener accepted the offer.
-        alarm: when an unanswered offer lapses.
+        is_held: the listener accepted the offer; a job's lease always is.
+        alarm: when an unanswered offer lapses, or a job's lease that is not renewed.
+        owner, purpose: what a job said of itself.
     """
 
     id: LeaseId
-    listener: WorkerId
+    listener: WorkerId | None
     model: ModelId
     incarnation: Incarnation
     upstream: str
@@ -74,7 +76,11 @@ class Lease:
     conversation: Conversation
     hold: Seconds | None = None
     is_held: bool = False
+    is_job: bool = False
+    """It outlives requests, and may take hours."""
     alarm: Alarm | None = None
+    owner: str = ""
+    purpose: str = ""
 
 
 class SwapPhase(StrEnum):

@@ -6,7 +6,7 @@ from typing import assert_never
 from qmsup.core.scheduling import leases, swaps, waiting
 from qmsup.core.scheduling.admission import Joins, Refuses, Serves, Starts, Waits, judge
 from qmsup.core.scheduling.effects import Refuse
-from qmsup.core.scheduling.events import LeaseReleased, LoadAsked, RequestArrived
+from qmsup.core.scheduling.events import LeaseReleased, LeaseRequested, LoadAsked, RequestArrived
 from qmsup.core.scheduling.line import Case, Group, Rank, Waiter, Wants
 from qmsup.core.scheduling.records import Model
 from qmsup.core.scheduling.state import State
@@ -34,8 +34,8 @@ def arrived(state: State, event: RequestArrived) -> None:
     _admit(state, waiter)
 
 
-def load_asked(state: State, event: LoadAsked) -> None:
-    """A control client wants a model ready."""
+def load_asked(state: State, event: LoadAsked | LeaseRequested) -> None:
+    """A control client wants a model ready, or a job a lease of it."""
     if state.is_repeated(event.ask):
         return
     _admit(state, _waiter(state, event, Wants.READY))
@@ -162,7 +162,7 @@ def _no_longer_waits(state: State, request: RequestId) -> None:
 
 def _waiter(
     state: State,
-    origin: RequestArrived | LoadAsked,
+    origin: RequestArrived | LoadAsked | LeaseRequested,
     wants: Wants,
     *,
     patience: Seconds | None = None,

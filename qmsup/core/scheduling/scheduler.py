@@ -4,6 +4,7 @@ from typing import assert_never
 
 from qmsup.core.scheduling import (
     children,
+    jobs,
     leases,
     listeners,
     places,
@@ -150,7 +151,15 @@ def _take_of_child(
 
 
 def _take_of_job(state: State, event: LeaseRequested | LeaseRenewed | ReleaseAsked) -> None:
-    state.answer(event.ask, refusal=Refusal(code=Code.BAD_REQUEST, message="no job leases yet"))
+    match event:
+        case LeaseRequested():
+            jobs.requested(state, event)
+        case LeaseRenewed():
+            jobs.renewed(state, event)
+        case ReleaseAsked():
+            jobs.release_asked(state, event)
+        case _:
+            assert_never(event)
 
 
 def _take_of_memory(
@@ -192,6 +201,8 @@ def _take_of_operator(
 
 def _time_has_come(state: State, due: Due) -> None:
     match due:
+        case Lease(is_job=True):
+            jobs.expired(state, due)
         case Lease():
             leases.lapse(state, due)
         case Waiter():

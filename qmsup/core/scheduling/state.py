@@ -53,7 +53,7 @@ class State:
         asks: every control client's question without an answer.
         deadlines: what happens by itself when time passes.
         turns: ends of patience and of holds, which matter only to who waits in the line.
-        refused, answered, lapsed, lost: the last few, for those who ask again or answer late.
+        refused, answered, lapsed, ended_jobs, lost: the last few, for those who ask again or answer late.
         stirred: models whose waiters may fare otherwise than when last judged.
         is_stirred: so may everybody's.
     """
@@ -75,6 +75,7 @@ class State:
         self.refused: Recent[RequestId, Refusal] = Recent()
         self.answered: Recent[AskId, Answer] = Recent()
         self.lapsed: Recent[LeaseId, Lease] = Recent()
+        self.ended_jobs: Recent[LeaseId, str] = Recent()
         self.lost: Recent[WorkerId, None] = Recent()
         self.places = Places()
         self.ending: Ending | None = None
@@ -131,6 +132,7 @@ class State:
         *,
         model: ModelId | None = None,
         request: RequestId | None = None,
+        lease: LeaseId | None = None,
         evicts: tuple[ModelId, ...] = (),
         because: str = "",
     ) -> None:
@@ -141,6 +143,7 @@ class State:
                 decision=decision,
                 model=model,
                 request=request,
+                lease=lease,
                 evicts=evicts,
                 because=because,
             )

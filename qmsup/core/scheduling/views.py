@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from qmsup.core.scheduling.deadlines import Alarm
 from qmsup.core.scheduling.events import RequestArrived
 from qmsup.core.scheduling.line import Because, Waiter
 from qmsup.core.scheduling.records import Model
 from qmsup.core.scheduling.state import State
-from qmsup.ids import Incarnation, ListenerName, ModelId, RequestId, WorkerId
+from qmsup.ids import Incarnation, LeaseId, ListenerName, ModelId, RequestId, WorkerId
 from qmsup.spec import Spec
 from qmsup.units import MiB, Seconds
 
@@ -79,6 +80,24 @@ class ListenerView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LeaseView:
+    """One use of a model.
+
+    Attributes:
+        owner: of a job as it said, of a request the worker that relays it.
+        ttl_left: until it expires, unless renewed; None = it ends with its response.
+    """
+
+    id: LeaseId
+    model: ModelId
+    is_job: bool
+    is_held: bool
+    owner: str
+    purpose: str
+    ttl_left: Seconds | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tally:
     """What a worker has, in two numbers that both sides can count.
 
@@ -127,6 +146,22 @@ def listeners(state: State) -> tuple[ListenerView, ...]:
     )
 
 
+def leases(state: State, now: Seconds) -> tuple[LeaseView, ...]:
+    """Who uses which model, the oldest use first."""
+    return tuple(
+        LeaseView(
+            id=lease.id,
+            model=lease.model,
+            is_job=lease.is_job,
+            is_held=lease.is_held,
+            owner=lease.listener or lease.owner,
+            purpose=lease.purpose,
+            ttl_left=_left(lease.alarm, now) if lease.is_job else None,
+        )
+        for lease in state.leases.values()
+    )
+
+
 def tally(state: State, worker: WorkerId) -> Tally:
     """What a worker has, as the worker itself counts it once it has said all that it had to say."""
     listener = state.listeners.get(worker)
@@ -134,6 +169,11 @@ def tally(state: State, worker: WorkerId) -> Tally:
         return Tally(waiting=0, held=0)
     held = sum(lease.is_held for lease in listener.leases.values())
     return Tally(waiting=len(listener.waiters) + len(listener.leases) - held, held=held)
+
+
+def _left(alarm: Alarm | None, now: Seconds) -> Seconds | None:
+    """Until a deadline comes; None = there is none."""
+    return Seconds(max(0.0, alarm.at - now)) if alarm is not None and alarm.is_live else None
 
 
 def _model(state: State, model: Model, now: Seconds) -> ModelView:

@@ -4,7 +4,7 @@ from typing import assert_never
 
 from qmsup.core.scheduling import leases
 from qmsup.core.scheduling.effects import LineMoved, Refuse, TellLoading
-from qmsup.core.scheduling.events import LoadAsked, RequestArrived
+from qmsup.core.scheduling.events import LeaseRequested, LoadAsked, RequestArrived
 from qmsup.core.scheduling.line import Because, Waiter, Wants
 from qmsup.core.scheduling.records import Listener, Model, Swap
 from qmsup.core.scheduling.state import State
@@ -24,7 +24,7 @@ def take_in(state: State, waiter: Waiter) -> None:
             if timeout:
                 at = Seconds(waiter.rank.arrived + timeout)
                 waiter.alarm = state.deadlines.add(at, waiter)
-        case LoadAsked(ask=ask):
+        case LoadAsked(ask=ask) | LeaseRequested(ask=ask):
             state.asks[ask] = waiter
         case _:
             assert_never(waiter.origin)
@@ -75,13 +75,16 @@ def tell_where(state: State, waiter: Waiter) -> None:
 
 
 def serve(state: State, waiter: Waiter) -> None:
-    """Grant a request its lease; tell a control client that its model is ready."""
+    """Grant a request its lease; tell a control client that its model is ready, or its job's lease held."""
     _forget(state, waiter)
     match waiter.origin:
         case RequestArrived() as origin:
             leases.grant(state, waiter, origin)
         case LoadAsked(ask=ask, model=model):
             state.answer(ask, f"{model} is ready")
+        case LeaseRequested(ask=ask, lease=lease) as origin:
+            leases.take(state, waiter, origin)
+            state.answer(ask, lease)
         case _:
             assert_never(waiter.origin)
 
@@ -95,7 +98,7 @@ def turn_away(state: State, waiter: Waiter, refusal: Refusal) -> None:
             state.emit(
                 Refuse(cause=state.event, request=request, listener=listener, refusal=refusal)
             )
-        case LoadAsked(ask=ask):
+        case LoadAsked(ask=ask) | LeaseRequested(ask=ask):
             state.answer(ask, refusal=refusal)
         case _:
             assert_never(waiter.origin)
@@ -172,7 +175,7 @@ def _forget(state: State, waiter: Waiter) -> None:
         case RequestArrived(request=request, listener=listener):
             if state.waiters.pop(request, None) is not None:
                 del state.listeners[listener].waiters[request]
-        case LoadAsked(ask=ask):
+        case LoadAsked(ask=ask) | LeaseRequested(ask=ask):
             state.asks.pop(ask, None)
         case _:
             assert_never(waiter.origin)

@@ -115,3 +115,22 @@ def test_a_worker_s_tally_counts_an_offer_as_waiting() -> None:
     assert views.tally(state, WORKER) == views.Tally(waiting=2, held=1)
     desk.say("w1 lost")
     assert views.tally(state, WORKER) == views.Tally(waiting=0, held=0)
+
+
+def test_leases_say_who_uses_what_and_for_how_long() -> None:
+    desk = Desk(spec_of("a b"), evicts={})
+    desk.play("""
+        lease x j1 a 10 -> load a1
+        a1 ready        -> answer x done
+        r1 asks a       -> grant r1
+        """)
+
+    told = [
+        (v.id, v.model, v.is_job, v.is_held, v.owner, v.purpose, v.ttl_left)
+        for v in views.leases(desk.scheduler.state, Seconds(4.0))
+    ]
+
+    assert told == [
+        ("j1", "a", True, True, "tester", "a render", 6.0),
+        ("r1", "a", False, False, "w1", "", None),
+    ]
