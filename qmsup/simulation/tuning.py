@@ -7,11 +7,13 @@ from enum import StrEnum
 from qmsup.simulation.figures import Report
 from qmsup.simulation.tables import say_seconds
 from qmsup.spec import Spec
-from qmsup.units import MiB, Seconds, mib_from_gb, ms_from_seconds
+from qmsup.units import MiB, Seconds, ms_from_seconds
 
 _HOLDS = (0.0, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0)
 _PATIENCES = (0.0, 5.0, 15.0, 30.0, 60.0, 120.0, 300.0)
-_BUDGETS = (1.25, 1.5, 2.0)
+_BUDGETS = 6
+"""Larger budgets that are tried: the smallest ones at which more models fit, and the one at which all do."""
+_SUMS = 4096
 _WORTH = 0.99
 """A setting is changed for a hundredth less waiting, and not for less: a trace is only one day."""
 
@@ -146,7 +148,7 @@ class _Search:
     def turn(self, knob: Knob) -> bool:
         """Try every value of a knob; whether one was better."""
         before = self.best
-        for setting in _values(before.setting, knob):
+        for setting in _values(before.setting, knob, self._spec):
             if setting not in self.seen and len(self.seen) >= self._tries:
                 break
             trial = self._try(setting)
@@ -177,17 +179,29 @@ class _Search:
         return trial
 
 
-def _values(setting: Setting, knob: Knob) -> list[Setting]:
+def _values(setting: Setting, knob: Knob, spec: Spec) -> list[Setting]:
     match knob:
         case Knob.HOLD:
             return [replace(setting, hold=Seconds(hold)) for hold in _HOLDS]
         case Knob.PATIENCE:
             return [replace(setting, patience=Seconds(patience)) for patience in _PATIENCES]
         case Knob.BUDGET:
-            if setting.budget is None:
-                return []
-            gb = setting.budget / 1024
-            return [replace(setting, budget=mib_from_gb(gb * more)) for more in _BUDGETS]
+            return [replace(setting, budget=budget) for budget in _budgets(setting.budget, spec)]
+
+
+def _budgets(budget: MiB | None, spec: Spec) -> list[MiB]:
+    """Sums of what models need that are more than the budget: at any other size no more of them fit."""
+    if budget is None:
+        return []
+    sums = {0}
+    for model in spec.models.values():
+        if len(sums) < _SUMS:
+            sums |= {total + model.est_vram for total in sums}
+    everything = sum(model.est_vram for model in spec.models.values())
+    larger = sorted(total for total in sums if total > budget)[:_BUDGETS]
+    if everything > budget and everything not in larger:
+        larger.append(everything)
+    return [MiB(total) for total in larger]
 
 
 def _turned(setting: Setting, knob: Knob, goal: Setting) -> Setting:

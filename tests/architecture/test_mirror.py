@@ -28,8 +28,6 @@ TESTED_AT_THE_DOOR = {
     # Assembly: what it does shows when everything runs.
     "qmsup/daemon/commands": "tests/daemon",
     "qmsup/actors": "tests/system",
-    # A trace in, a report out.
-    "qmsup/simulation": "tests/simulation/test_world.py",
     "qmsup/__main__.py": "tests/control/test_command_line.py",
 }
 

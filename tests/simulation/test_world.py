@@ -102,7 +102,7 @@ def test_a_limit_makes_the_second_request_wait_for_the_first() -> None:
 
 
 def test_a_trace_that_calls_two_requests_alike_is_a_bug() -> None:
-    with pytest.raises(AssertionError, match="a@0.0 is under way already"):
+    with pytest.raises(AssertionError, match=r"a@0\.0 is under way already"):
         simulate((asks("a"), asks("a")), spec_of("a"), ONE_SECOND)
 
 
