@@ -31,6 +31,7 @@ from qmsup.core.scheduling.effects import (
 )
 from qmsup.core.scheduling.events import (
     AskWithdrawn,
+    DrainAsked,
     Event,
     GrantAccepted,
     GrantDeclined,
@@ -42,6 +43,7 @@ from qmsup.core.scheduling.events import (
     ListenerSuspected,
     LoadAsked,
     Outcome,
+    PinAsked,
     ProcessFailed,
     ProcessReady,
     ProcessStarting,
@@ -325,6 +327,10 @@ _COMMANDS: dict[str, Callable[[list[str]], Event]] = {
     "drain": lambda words: UnloadAsked(
         ask=AskId(words[0]), models=tuple(ModelId(m) for m in words[1:]), drain=True
     ),
+    "pin": lambda words: PinAsked(ask=AskId(words[0]), model=ModelId(words[1]), is_pinned=True),
+    "unpin": lambda words: PinAsked(ask=AskId(words[0]), model=ModelId(words[1]), is_pinned=False),
+    "close": lambda words: DrainAsked(ask=AskId(words[0]), is_draining=True),
+    "open": lambda words: DrainAsked(ask=AskId(words[0]), is_draining=False),
     "shutdown": lambda _: ShutdownAsked(),
     "woke": lambda _: Woke(),
 }

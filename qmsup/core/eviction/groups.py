@@ -17,10 +17,15 @@ class GroupPolicy:
 
     Loading from a group that is not exclusive never stops an exclusive one: that is what operators of
     llama-swap know, and it is kept.
+
+    Attributes:
+        groups: the group of each model that is in one.
+        pinned: what an operator wants to stay: as if each were in a persistent group.
     """
 
     name: ClassVar[str] = "groups"
     groups: Mapping[ModelId, GroupSpec]
+    pinned: frozenset[ModelId] = frozenset()
 
     def group_of(self, model: ModelId) -> GroupSpec:
         """The group a model is in."""
@@ -28,7 +33,7 @@ class GroupPolicy:
 
     def is_persistent(self, model: ModelId) -> bool:
         """Whether other groups leave it alone."""
-        return self.group_of(model).persistent
+        return model in self.pinned or self.group_of(model).persistent
 
     def eviction_for(self, target: ModelId, running: Sequence[ModelId]) -> tuple[ModelId, ...]:
         """The running models to stop before the target is loaded, in the order given."""
@@ -43,4 +48,4 @@ class GroupPolicy:
         own = self.group_of(model)
         if own.id == group.id:
             return group.swap
-        return group.exclusive and not own.persistent
+        return group.exclusive and not self.is_persistent(model)

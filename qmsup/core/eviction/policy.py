@@ -36,6 +36,7 @@ def policy_for(
     charges: Mapping[ModelId, MiB] | None = None,
     ram_charges: Mapping[ModelId, MiB] | None = None,
     groups: Mapping[ModelId, GroupSpec] | None = None,
+    pinned: frozenset[ModelId] = frozenset(),
     ceiling: MiB | None = None,
 ) -> EvictionPolicy:
     """The policy that a configuration asks for: its matrix, else its groups and budgets.
@@ -45,11 +46,13 @@ def policy_for(
         charges: residents that run by older arguments are charged this much VRAM.
         ram_charges: and this much RAM.
         groups: residents that the configuration no longer names stay in the group they were in.
+        pinned: persistent, whatever group they are in. A matrix knows no such thing, and members of a group that
+            takes turns still take them: whoever asks a policy looks for pinned models in its answer.
         ceiling: what the card has room for right now, when a trusted reading says so.
     """
     if spec.matrix is not None:
         return _by_matrix(spec.matrix)
-    by_groups = GroupPolicy(groups={**(groups or {}), **members_of(spec)})
+    by_groups = GroupPolicy(groups={**(groups or {}), **members_of(spec)}, pinned=pinned)
     on_gpu = _on_gpu(spec, by_groups, charges or {}, ceiling)
     pool = frozenset(m for m, group in by_groups.groups.items() if group.pool is Pool.RAM)
     if not pool:
@@ -74,7 +77,7 @@ def _on_gpu(
 ) -> BudgetPolicy | GroupPolicy:
     if spec.vram_budget is None or spec.vram_budget <= 0:
         return by_groups
-    named = {*spec.models, *by_groups.groups}
+    named = {*spec.models, *by_groups.groups, *by_groups.pinned}
     return BudgetPolicy(
         needs={model.id: model.est_vram for model in spec.models.values()},
         charges=dict(charges),

@@ -12,6 +12,7 @@ from qmsup.core.scheduling.records import Model
 from qmsup.core.scheduling.state import State
 from qmsup.errors import Code, Refusal
 from qmsup.ids import ModelId
+from qmsup.units import Seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,12 @@ class Refuses:
 
 Verdict = Serves | Joins | Starts | Waits | Refuses
 
+DRAINING = Refusal(
+    code=Code.DRAINING,
+    message="this box is being drained: it finishes what it has and takes no more",
+    retry_after=Seconds(30.0),
+)
+
 _SERVES = Serves()
 _JOINS = Joins()
 _WAITS = {because: Waits(because) for because in Because}
@@ -68,7 +75,7 @@ def judge(state: State, case: Case) -> Verdict:
     if model is None or model.is_removed:
         return Refuses(unknown_model(state, case.model))
     is_ready = model.is_ready
-    if not is_ready and (refusal := _unavailable(state, model)) is not None:
+    if (refusal := _refusal(state, model)) is not None:
         return Refuses(refusal)
     if case.wants is Wants.NOTHING:
         return _WAITS[Because.SILENT]
@@ -93,6 +100,8 @@ def _judge_start(state: State, model: Model, *, is_past: bool) -> Verdict:
         return _WAITS[Because.RENDERING]
     evict = state.policy.eviction_for(model.id, state.running_beside(model.id))
     collides = tuple(swap.target for swap in state.swaps.values() if swap.meets(model.id, evict))
+    if any(state.models[victim].is_pinned for victim in evict):
+        return Refuses(_blocked(state, model, evict))
     if collides:
         return Waits(Because.COLLIDES, collides)
     victims = [state.models[victim] for victim in evict]
@@ -109,6 +118,21 @@ def unknown_model(state: State, name: ModelId) -> Refusal:
     near = get_close_matches(name, known, n=3)
     hint = f"; did you mean {', '.join(repr(str(n)) for n in near)}?" if near else ""
     return Refusal(code=Code.MODEL_NOT_FOUND, message=f"there is no model {str(name)!r}{hint}")
+
+
+def _refusal(state: State, model: Model) -> Refusal | None:
+    """Why nobody is to have the model now, whatever runs."""
+    if state.is_draining:
+        return DRAINING
+    return None if model.is_ready else _unavailable(state, model)
+
+
+def _blocked(state: State, model: Model, evict: tuple[ModelId, ...]) -> Refusal:
+    pinned = ", ".join(repr(str(m)) for m in evict if state.models[m].is_pinned)
+    return Refusal(
+        code=Code.BLOCKED_BY_PIN,
+        message=f"loading {str(model.id)!r} would stop {pinned}, which an operator has pinned: unpin it first",
+    )
 
 
 def _unavailable(state: State, model: Model) -> Refusal | None:

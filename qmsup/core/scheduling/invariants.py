@@ -95,6 +95,8 @@ def _of_waiters(state: State) -> Iterator[str]:
     ]
     if set(known) != set(places) or any(count != 1 for count in places.values()):
         yield f"{len(known)} waiters are known, {len(places)} are somewhere"
+    if state.is_draining and places:
+        yield "somebody waits while the box is drained"
     of_listeners = [w for listener in state.listeners.values() for w in listener.waiters.values()]
     if set(of_listeners) != set(state.waiters.values()):
         yield "waiters of listeners differ from those known"

@@ -132,6 +132,7 @@ class Model:
         leases: in flight, offered or held; the only answer to "is it busy".
         last_use: a counter, not a clock; 0 = never.
         is_draining: an unload waits for what is in flight.
+        is_pinned: an operator wants it to stay once it is loaded.
         is_removed: the configuration names it no longer; it ends when it is idle.
         group: the group it was in when it was removed.
         load_time: how long its last load took.
@@ -148,6 +149,7 @@ class Model:
     last_use: int = 0
     back_off: BackOff = field(default_factory=BackOff)
     is_draining: bool = False
+    is_pinned: bool = False
     is_removed: bool = False
     group: GroupSpec | None = None
     load_time: Seconds | None = None

@@ -77,6 +77,7 @@ def renew_policy(state: State) -> None:
         charges={model.id: model.running_spec.est_vram for model in models},
         ram_charges={model.id: model.running_spec.est_ram for model in models},
         groups={model.id: model.group for model in models if model.group is not None},
+        pinned=frozenset(model.id for model in models if model.is_pinned),
     )
 
 

@@ -4,9 +4,11 @@ from typing import assert_never
 
 from qmsup.core.scheduling import (
     children,
+    draining,
     jobs,
     leases,
     listeners,
+    pins,
     places,
     reload,
     requests,
@@ -46,7 +48,6 @@ from qmsup.core.scheduling.events import (
 from qmsup.core.scheduling.line import Waiter
 from qmsup.core.scheduling.records import Due, Ending, Lease, Listener, Model, Places
 from qmsup.core.scheduling.state import State
-from qmsup.errors import Code, Refusal
 from qmsup.ids import Incarnation
 from qmsup.spec import Spec
 from qmsup.units import Seconds
@@ -186,8 +187,8 @@ def _take_of_operator(
             requests.load_asked(state, event)
         case AskWithdrawn(ask=ask):
             requests.withdrawn(state, ask)
-        case PinAsked(ask=ask) | DrainAsked(ask=ask):
-            state.answer(ask, refusal=Refusal(code=Code.BAD_REQUEST, message="not built yet"))
+        case PinAsked() | DrainAsked():
+            _take_of_wish(state, event)
         case ConfigApplied(spec=spec):
             reload.applied(state, spec)
         case Woke():
@@ -195,6 +196,16 @@ def _take_of_operator(
                 _time_has_come(state, due)
         case ShutdownAsked():
             shutdown.asked(state)
+        case _:
+            assert_never(event)
+
+
+def _take_of_wish(state: State, event: PinAsked | DrainAsked) -> None:
+    match event:
+        case PinAsked():
+            pins.asked(state, event)
+        case DrainAsked():
+            draining.asked(state, event)
         case _:
             assert_never(event)
 

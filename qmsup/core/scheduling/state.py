@@ -54,6 +54,7 @@ class State:
         deadlines: what happens by itself when time passes.
         turns: ends of patience and of holds, which matter only to who waits in the line.
         refused, answered, lapsed, ended_jobs, lost: the last few, for those who ask again or answer late.
+        is_draining: this box takes no more work.
         stirred: models whose waiters may fare otherwise than when last judged.
         is_stirred: so may everybody's.
     """
@@ -79,6 +80,7 @@ class State:
         self.lost: Recent[WorkerId, None] = Recent()
         self.places = Places()
         self.ending: Ending | None = None
+        self.is_draining = False
         self.uses = 0
         self.arrivals = 0
 

@@ -182,6 +182,10 @@ def end_with_a_waiter(state: State) -> None:
     state.ending = Ending()
 
 
+def drain_with_a_waiter(state: State) -> None:
+    state.is_draining = True
+
+
 BREAKS: dict[str, Callable[[State], None]] = {
     "leases differ": hide_a_lease,
     "r1 is held, its alarm": alarm_of_a_held_lease,
@@ -213,6 +217,7 @@ BREAKS: dict[str, Callable[[State], None]] = {
     "could have had": wait_beside_an_open_door,
     "a load that nobody wants": wait_for_what_nobody_wants,
     "while the scheduler ends": end_with_a_waiter,
+    "while the box is drained": drain_with_a_waiter,
 }
 
 

@@ -1,0 +1,154 @@
+"""Pins: what an operator wants to stay is not evicted, under any policy."""
+
+from collections.abc import Callable
+
+import pytest
+
+from qmsup.core.scheduling.effects import Refuse
+from qmsup.ids import ModelId
+from qmsup.spec import AllOf, AnyOf, MatrixSpec, Pool, Spec
+from qmsup.units import MiB
+from tests.support.scheduling import Desk, Story, group, spec_of
+
+A_FOR_B = {"b": "a"}
+
+STORIES = {
+    "who would need its memory is refused at once": Story(
+        """
+        r1 asks a -> load a1, loading r1
+        a1 ready  -> grant r1
+        pin x a   -> answer x done
+        r2 asks b -> refuse r2 blocked_by_pin
+        """,
+        evicts=A_FOR_B,
+    ),
+    "who waits already is refused too": Story(
+        """
+        r1 asks a -> load a1, loading r1
+        a1 ready  -> grant r1
+        r2 asks b -> r2 at 1
+        load l b  ->
+        pin x a   -> answer x done, refuse r2 blocked_by_pin, answer l blocked_by_pin
+        """,
+    ),
+    "an unpinned model makes room again": Story("""
+        pin x a   -> answer x done
+        r1 asks a -> load a1, loading r1
+        a1 ready  -> grant r1
+        r2 asks b -> refuse r2 blocked_by_pin
+        unpin y a -> answer y done
+        r3 asks b -> r3 at 1
+        r1 ends   -> stop a1, loading r3
+        """),
+    "a stop under way goes on": Story(
+        """
+        r1 asks a -> load a1, loading r1
+        a1 ready  -> grant r1
+        r1 ends   ->
+        r2 asks b -> stop a1, loading r2
+        pin x a   -> answer x done
+        a1 gone   -> load b2
+        """,
+        evicts=A_FOR_B,
+    ),
+    "only what an operator asks for stops it": Story("""
+        r1 asks a  -> load a1, loading r1
+        a1 ready   -> grant r1
+        pin x a    -> answer x done
+        pin x a    -> answer x done
+        pin y a    -> answer y done
+        unload z a -> cut r1 model_unloaded, stop a1
+        pin v q    -> answer v model_not_found
+        unpin w q  -> answer w model_not_found
+        """),
+}
+
+
+@pytest.mark.parametrize("story", STORIES.values(), ids=STORIES.keys())
+def test_story(story: Story) -> None:
+    story.play()
+
+
+SIZES = {"a": 6, "b": 5, "c": 4, "d": 4}
+A, B, C, D = (ModelId(m) for m in "abcd")
+
+SPECS: dict[str, tuple[Callable[[], Spec], str]] = {
+    "one group takes turns, so the pinned one blocks it": (lambda: spec_of("a b c"), "refuse"),
+    "another group leaves the pinned one alone": (
+        lambda: spec_of("a b c", groups=(group("g", "a"), group("h", "b"))),
+        "load",
+    ),
+    "a budget takes others": (
+        lambda: spec_of("a b c", sizes=SIZES, vram_budget=MiB(14)),
+        "load",
+    ),
+    "what does not fit beside it goes over the budget, as beside a persistent one": (
+        lambda: spec_of("a b c", sizes=SIZES, vram_budget=MiB(9)),
+        "load",
+    ),
+    "a target of unknown size takes turns in its group": (
+        lambda: spec_of("a b c", sizes={"a": 6}, vram_budget=MiB(9)),
+        "refuse",
+    ),
+    "a matrix that has them together": (
+        lambda: spec_of("a b c", matrix=MatrixSpec(sets={"s": AllOf((A, AnyOf((B, C))))})),
+        "load",
+    ),
+    "a matrix that has not": (
+        lambda: spec_of("a b c", matrix=MatrixSpec(sets={"s": AllOf((A, C)), "t": B})),
+        "refuse",
+    ),
+    "in RAM": (
+        lambda: spec_of(
+            "a b c", rams=SIZES, groups=(group("cpu", "a b c", pool=Pool.RAM),), ram_budget=MiB(9)
+        ),
+        "load",
+    ),
+}
+
+
+@pytest.mark.parametrize(("spec", "wanted"), SPECS.values(), ids=SPECS.keys())
+def test_a_pin_under_each_policy(spec: Callable[[], Spec], wanted: str) -> None:
+    desk = Desk(spec())
+    desk.play("""
+        pin x a  -> answer x done
+        load l a -> load a1
+        a1 ready -> answer l done
+        """)
+
+    told = desk.say("r2 asks b")
+
+    assert told == {"load": "load b2, loading r2", "refuse": "refuse r2 blocked_by_pin"}[wanted]
+
+
+def test_a_budget_takes_what_is_not_pinned() -> None:
+    desk = Desk(spec_of("a b c d", sizes=SIZES, vram_budget=MiB(11)))
+    desk.play("""
+        load x a -> load a1
+        a1 ready -> answer x done
+        load y c -> load c2
+        c2 ready -> answer y done
+        pin z a  -> answer z done
+        r1 asks d -> stop c2, loading r1
+        """)
+
+
+def test_a_refusal_names_what_is_pinned() -> None:
+    desk = Desk(spec_of("a b"))
+    for words in ("load l a", "a1 ready", "pin x a", "r1 asks b"):
+        desk.say(words)
+
+    [refuse] = [effect for effect in desk.effects if isinstance(effect, Refuse)]
+    assert refuse.refusal.message == (
+        "loading 'b' would stop 'a', which an operator has pinned: unpin it first"
+    )
+
+
+def test_a_pin_and_its_end_are_recorded_once() -> None:
+    desk = Desk(spec_of("a"))
+    told = []
+    for words in ("pin x a", "pin y a", "unpin z a", "unpin w a"):
+        desk.say(words)
+        told += [record.decision for record in desk.records()]
+
+    assert told == ["model.pinned", "model.unpinned"]
