@@ -133,7 +133,8 @@ class _World:
                 self._books.load_aborted(model)
                 self._children.stop(incarnation)
             case Record():
-                if self._on_record is not None:
+                # What is about no model is about the stand-in for a listener.
+                if self._on_record is not None and effect.model is not None:
                     self._on_record(self._agenda.now, effect)
             case _:
                 pass  # places in the line and answers to control clients: nobody listens here

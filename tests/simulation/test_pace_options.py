@@ -49,7 +49,7 @@ def test_a_model_that_is_not_configured_is_a_slip() -> None:
         ('{"a": "fast"}', "a: load is 'fast'"),
         ('{"a": true}', "a: load is True"),
         ('{"a": NaN}', "a: load is nan"),
-        ('{"a": {"laod": 3}}', "a: 'laod' is not known"),
+        ('{"a": {"speed": 3}}', "a: 'speed' is not known"),
         ('{"a": {"stop": -1}}', "a: stop is -1"),
     ],
 )
