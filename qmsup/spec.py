@@ -72,6 +72,8 @@ class ModelSpec:
     ready_check: str = "/health"
     start_timeout: Seconds = Seconds(120.0)
     stop_grace: Seconds = Seconds(10.0)
+    ttl: Seconds = Seconds(0.0)
+    """It is unloaded when it has been idle for this long; 0 = never."""
     slots: int = 4
     slots_from_child: bool = False
     """Nobody said how many (`slots` is a guess), so the child's own `total_slots` counts once it is known."""
@@ -157,6 +159,8 @@ class SchedulerSpec:
     hold_on: HoldOn = HoldOn.TOOL_CALLS
     patience: Seconds = Seconds(300.0)
     """How long a waiter respects holds and busy incumbents; 0 = no hold at all."""
+    settle: Seconds = Seconds(3.0)
+    """How long a load waits at most for the memory of what made room for it."""
     priority: Mapping[ModelId, int] = field(default_factory=dict)
 
 

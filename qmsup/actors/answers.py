@@ -78,11 +78,16 @@ def _row(view: views.ModelView) -> dict[str, object]:
         "ctx": None,
         "inflight": view.in_flight,
         "queued": view.queued,
-        "hold_s": None,
-        "ttl_s": None,
+        "hold_s": _seconds(view.hold_left),
+        "ttl_s": _seconds(view.ttl_left),
+        "pinned": view.is_pinned,
         "age_s": round(view.since, 3) if has_child else None,
         "error": view.last_error or None,
     }
+
+
+def _seconds(left: Seconds | None) -> float | None:
+    return None if left is None else round(left, 3)
 
 
 def running(state: State, spec: Spec, now: Seconds) -> dict[str, object]:
@@ -102,7 +107,7 @@ def _running(view: views.ModelView, spec: ModelSpec | None) -> dict[str, object]
         "state": view.state,
         "cmd": shlex.join(spec.argv) if spec is not None else "",
         "proxy": f"http://{view.upstream}" if view.upstream else "",
-        "ttl": 0,
+        "ttl": int(spec.ttl) if spec is not None else 0,
         "name": spec.name if spec is not None else "",
         "description": spec.description if spec is not None else "",
         "pid": view.pid,
@@ -121,7 +126,7 @@ def leases(state: State, now: Seconds) -> dict[str, object]:
                 "kind": "job" if lease.is_job else "request",
                 "owner": lease.owner,
                 "purpose": lease.purpose,
-                "ttl_s": None if lease.ttl_left is None else round(lease.ttl_left, 3),
+                "ttl_s": _seconds(lease.ttl_left),
             }
             for lease in views.leases(state, now)
         ]

@@ -82,6 +82,7 @@ def resolve_scheduler(section: SchedulerSection, names: Names) -> SchedulerSpec:
         hold=seconds_from_ms(section.hold_ms),
         hold_on=HoldOn(section.hold_on),
         patience=seconds_from_ms(section.patience_ms),
+        settle=seconds_from_ms(section.settle_ms),
         priority={ModelId(name): value for name, value in section.priority.items()},
     )
 

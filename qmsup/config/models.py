@@ -87,6 +87,7 @@ class _Model:
             ready_check=self._ready_check(kind),
             start_timeout=Seconds(timeout),
             stop_grace=Seconds(grace),
+            ttl=Seconds(shape.global_ttl if section.ttl < 0 else section.ttl),
             slots=said or commands.DEFAULT_SLOTS[kind],
             slots_from_child=said is None,
             queue_max=section.queue_max,

@@ -96,6 +96,10 @@ class SchedulerSection(Section):
         default=300_000.0,
         description="how long a waiter respects that and busy models; 0 = not at all",
     )
+    settle_ms: Millis = Field(
+        default=3000.0,
+        description="a load waits so long at most for GPU memory that stopped models give back",
+    )
     priority: Annotated[dict[str, int], _nothing_is_empty(dict)] = Field(
         default_factory=dict, description="model → priority; a higher one goes first, default 0"
     )
@@ -150,6 +154,10 @@ class ModelSection(Section):
     )
     health_check_timeout: SomeSeconds | None = None
     unload_timeout: Seconds | None = None
+    ttl: Annotated[float, Field(ge=-1, le=1e9)] = Field(
+        default=-1.0,
+        description="unloaded when idle for so many seconds; 0 = never, -1 = by globalTTL",
+    )
     use_model_name: Text = Field(
         default="", description="what the child reads as the request's model"
     )
@@ -216,6 +224,11 @@ class Shape(Section):
     loading_remarks: Flag = True
     health_check_timeout: SomeSeconds = 120.0
     unload_timeout: Seconds = 10.0
+    global_ttl: Seconds = Field(
+        default=0.0,
+        alias="globalTTL",
+        description="seconds; the ttl of models that say none, 0 = never",
+    )
     max_body_mb: float = Field(default=256.0, alias="maxBodyMB", gt=0, le=1_000_000)
     scheduler_grace_ms: Millis = 15_000.0
     shutdown_drain_ms: Millis = 5000.0

@@ -8,14 +8,13 @@ from qmsup.config.problems import Path
 NOT_YET: dict[str, frozenset[str]] = {
     "": frozenset({
         "oomGuardReserveGB", "oomGuardGraceMs", "oomGuardEvict",
-        "globalTTL", "hooks", "peers", "hosts", "routes", "control", "routing",
+        "hooks", "peers", "hosts", "routes", "control", "routing",
         "includeAliasesInList", "profiles", "selectors", "performance", "store", "ui",
         "logToStdout", "logTimeFormat", "metricsMaxInMemory", "captureBuffer",
     }),
     "listeners.*": frozenset({"routes"}),
-    "scheduler": frozenset({"settleMs"}),
     "models.*": frozenset({
-        "ttl", "filters", "cmdStop", "metadata", "timeouts", "sendLoadingState",
+        "filters", "cmdStop", "metadata", "timeouts", "sendLoadingState",
     }),
 }  # fmt: skip
 """Where (`*` stands for a name) → keys. `""` is the top level."""

@@ -82,6 +82,7 @@ def test_ps_tells_every_model_in_the_order_of_the_file(
         "queued": 0,
         "hold_s": None,
         "ttl_s": None,
+        "pinned": False,
         "age_s": age,
         "error": None,
     }

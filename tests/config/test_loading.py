@@ -50,12 +50,13 @@ vramBudgetGB: 23.5
 ramBudgetGB: 64
 apiKeys: ["k1"]
 scheduler: {lineMax: 10, offerTimeoutMs: 100, listenerGraceMs: 0, priority: {chat: 5, paint: -1},
-  holdMs: 250, holdOn: always, patienceMs: 0}
+  holdMs: 250, holdOn: always, patienceMs: 0, settleMs: 500}
 onExit: stop
 sendLoadingState: yes
 loadingRemarks: off
 healthCheckTimeout: 60
 unloadTimeout: 0
+globalTTL: 600
 startPort: 6000
 maxBodyMB: 0.5
 schedulerGraceMs: 1
@@ -77,6 +78,7 @@ models:
     estVramGB: 5.2
     estRamGB: 0.5
     unloadTimeout: 3.5
+    ttl: 0
     healthCheckTimeout: 1
     useModelName: other
   paint: {cmd: sd-server --listen-port 9000, concurrencyLimit: 2}
@@ -120,6 +122,7 @@ def test_every_key_reaches_the_spec() -> None:
                 ready_check="/v1/models",
                 start_timeout=Seconds(60.0),
                 stop_grace=Seconds(0.0),
+                ttl=Seconds(600.0),
                 slots=2,
                 renders=True,
             ),
@@ -130,6 +133,7 @@ def test_every_key_reaches_the_spec() -> None:
                 ready_check="tcp",
                 start_timeout=Seconds(60.0),
                 stop_grace=Seconds(0.0),
+                ttl=Seconds(600.0),
                 slots_from_child=True,
                 renders=True,
             ),
@@ -161,6 +165,7 @@ def test_every_key_reaches_the_spec() -> None:
             hold=Seconds(0.25),
             hold_on=HoldOn.ALWAYS,
             patience=Seconds(0.0),
+            settle=Seconds(0.5),
         ),
         vram_budget=MiB(24064),
         ram_budget=MiB(65536),
@@ -295,6 +300,10 @@ BAD: dict[str, tuple[str, ...]] = {
         "f:2: scheduler.holdMs: must be at least 0, in milliseconds, not -1",
         'f:2: scheduler.holdOn: must be one of tool_calls or always, not "never"',
         'f:2: scheduler.patienceMs: must be a number, in milliseconds, not "soon"'),
+    "models: {m: {cmd: llama-server, ttl: -2}}": (
+        "f:1: models.m.ttl: must be at least -1, not -2",),
+    OK_MODELS + "globalTTL: -1": (
+        "f:2: globalTTL: must be at least 0, not -1",),
     OK_MODELS + "scheduler: {lineMax: 0, priority: {m: high}}": (
         "f:2: scheduler.lineMax: must be at least 1, not 0",
         'f:2: scheduler.priority.m: must be a whole number, not "high"'),

@@ -1,6 +1,6 @@
 """What is heard of child processes. Each report names the start it is about; only that one is believed."""
 
-from qmsup.core.scheduling import jobs, residency, swaps, unload
+from qmsup.core.scheduling import jobs, residency, swaps, ttl, unload
 from qmsup.core.scheduling.events import (
     ProcessFailed,
     ProcessReady,
@@ -33,9 +33,10 @@ def ready(state: State, event: ProcessReady) -> None:
     child.upstream = event.upstream
     child.total_slots = event.total_slots
     child.since = state.now
-    model.since = state.now
+    model.since = model.idle_since = state.now
     assert model.swap is not None, "a start belongs to a swap"
     swaps.loaded(state, model.swap)
+    ttl.watch(state, model)
 
 
 def stopped(state: State, event: ProcessStopped) -> None:

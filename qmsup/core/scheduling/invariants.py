@@ -31,6 +31,8 @@ def _problems(state: State, now: Seconds) -> Iterator[str]:
     yield from _of_leases(state)
     yield from _of_the_line(state)
     yield from _of_waiters(state)
+    if state.is_draining and (state.waiters or state.line.size):
+        yield "somebody waits while the box is drained"
     yield from _of_swaps(state)
     for model in state.models.values():
         yield from _of_a_model(state, model)
@@ -95,8 +97,6 @@ def _of_waiters(state: State) -> Iterator[str]:
     ]
     if set(known) != set(places) or any(count != 1 for count in places.values()):
         yield f"{len(known)} waiters are known, {len(places)} are somewhere"
-    if state.is_draining and places:
-        yield "somebody waits while the box is drained"
     of_listeners = [w for listener in state.listeners.values() for w in listener.waiters.values()]
     if set(of_listeners) != set(state.waiters.values()):
         yield "waiters of listeners differ from those known"
@@ -147,6 +147,13 @@ def _of_a_model(state: State, model: Model) -> Iterator[str]:
         yield f"{model.id} is held until {model.holds.until}, its alarm is {alarm}"
     if model.is_removed and (model.is_idle_and_gone or (model.is_ready and not model.leases)):
         yield f"{model.id} was removed, is idle, and is still there"
+    is_counting = (
+        model.idle is not None and model.idle.alarm is not None and model.idle.alarm.is_live
+    )
+    if is_counting != bool(
+        model.spec.ttl and model.is_ready and not model.leases and not model.is_pinned
+    ):
+        yield f"{model.id} is {'' if is_counting else 'not '}about to be unloaded for being idle"
     is_resident = model in state.residents
     if is_resident != (not model.is_gone or model.swap is not None):
         yield f"{model.id} is {'' if is_resident else 'not '}listed as resident"

@@ -4,6 +4,7 @@ A count can never be stranded: an offer that nobody answers lapses, and an accep
 revives the lease, if the same child is still there, or has the listener cut the relay.
 """
 
+from qmsup.core.scheduling import ttl
 from qmsup.core.scheduling.effects import Cut, Grant
 from qmsup.core.scheduling.events import LeaseRequested, Outcome, RequestArrived
 from qmsup.core.scheduling.holds import Conversation, window
@@ -156,6 +157,8 @@ def end(state: State, lease: Lease, outcome: Outcome) -> None:
         del state.listeners[lease.listener].leases[lease.id]
     state.deadlines.cancel(lease.alarm)
     _hold_model(state, model, lease, outcome)
+    model.idle_since = state.now
+    ttl.watch(state, model)
     if model.leases:
         state.stir(model.id)
         return
@@ -213,6 +216,7 @@ def _add(state: State, model: Model, lease: Lease) -> None:
     model.leases[lease.id] = lease
     if lease.listener is not None:
         state.listeners[lease.listener].leases[lease.id] = lease
+    ttl.watch(state, model)
     state.touch(model)
 
 

@@ -1,6 +1,6 @@
 """Pins: an operator wants a model to stay once it is loaded. It makes room for nobody, and is not found idle."""
 
-from qmsup.core.scheduling import residency
+from qmsup.core.scheduling import residency, ttl
 from qmsup.core.scheduling.admission import unknown_model
 from qmsup.core.scheduling.events import PinAsked
 from qmsup.core.scheduling.state import State
@@ -19,5 +19,6 @@ def asked(state: State, event: PinAsked) -> None:
         model.is_pinned = event.is_pinned
         state.record(f"model.{word}", model=model.id)
         residency.renew_policy(state)
+        ttl.watch(state, model)
         state.stir_all()
     state.answer(event.ask, text=f"{model.id} is {word}")

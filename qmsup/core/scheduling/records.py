@@ -131,6 +131,8 @@ class Model:
         leaving: older incarnations whose end has not been reported.
         leases: in flight, offered or held; the only answer to "is it busy".
         last_use: a counter, not a clock; 0 = never.
+        idle_since: when it became ready, or its last lease ended.
+        idle: while it counts down to being unloaded, when that is.
         is_draining: an unload waits for what is in flight.
         is_pinned: an operator wants it to stay once it is loaded.
         is_removed: the configuration names it no longer; it ends when it is idle.
@@ -148,6 +150,8 @@ class Model:
     leases: dict[LeaseId, Lease] = field(default_factory=dict)
     last_use: int = 0
     back_off: BackOff = field(default_factory=BackOff)
+    idle_since: Seconds = Seconds(0.0)
+    idle: "Idle | None" = None
     is_draining: bool = False
     is_pinned: bool = False
     is_removed: bool = False
@@ -255,5 +259,13 @@ class Places:
     alarm: Alarm | None = None
 
 
-Due = Lease | Waiter | Listener | Model | Ending | Places
+@dataclass(slots=True, eq=False)
+class Idle:
+    """A model that nobody uses, and when that has lasted long enough."""
+
+    model: Model
+    alarm: Alarm | None = None
+
+
+Due = Idle | Lease | Waiter | Listener | Model | Ending | Places
 """Whatever a deadline is about."""

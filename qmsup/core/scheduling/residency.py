@@ -5,6 +5,7 @@ stopping, and only the report of its end changes that.
 """
 
 from qmsup.core.eviction.policy import policy_for
+from qmsup.core.scheduling import ttl
 from qmsup.core.scheduling.effects import AbortStart, EnsureReady, Stop
 from qmsup.core.scheduling.records import Child, Model, Phase
 from qmsup.core.scheduling.state import State
@@ -46,6 +47,13 @@ def stop_when_idle(state: State, model: Model) -> None:
         stop(state, model)
 
 
+def stop_unused(state: State, model: Model) -> None:
+    """Nobody has used it for its time to live."""
+    state.record("model.unused", model=model.id, because=f"{model.spec.ttl:g} s")
+    stop(state, model)
+    state.stir_all()
+
+
 def take_away(state: State, model: Model, incarnation: Incarnation) -> None:
     """A child's end was reported."""
     child = model.child
@@ -57,6 +65,7 @@ def take_away(state: State, model: Model, incarnation: Incarnation) -> None:
     else:
         model.leaving.discard(incarnation)
     state.settle(model)
+    ttl.watch(state, model)
     if child is not None and child.spec is not model.spec:
         renew_policy(state)
 
@@ -87,3 +96,4 @@ def _is_stopping(state: State, model: Model, child: Child) -> None:
     model.is_draining = False
     model.since = state.now
     state.settle(model)
+    ttl.watch(state, model)

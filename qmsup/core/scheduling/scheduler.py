@@ -12,6 +12,7 @@ from qmsup.core.scheduling import (
     places,
     reload,
     requests,
+    residency,
     shutdown,
     unload,
 )
@@ -46,7 +47,7 @@ from qmsup.core.scheduling.events import (
     Woke,
 )
 from qmsup.core.scheduling.line import Waiter
-from qmsup.core.scheduling.records import Due, Ending, Lease, Listener, Model, Places
+from qmsup.core.scheduling.records import Due, Ending, Idle, Lease, Listener, Model, Places
 from qmsup.core.scheduling.state import State
 from qmsup.ids import Incarnation
 from qmsup.spec import Spec
@@ -212,6 +213,8 @@ def _take_of_wish(state: State, event: PinAsked | DrainAsked) -> None:
 
 def _time_has_come(state: State, due: Due) -> None:
     match due:
+        case Idle(model=model):
+            residency.stop_unused(state, model)
         case Lease(is_job=True):
             jobs.expired(state, due)
         case Lease():

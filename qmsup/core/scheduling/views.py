@@ -34,6 +34,9 @@ class ModelView:
         queued: requests and loads that wait for it, in the line or for its swap.
         since: how long it has been in this state.
         est_vram: what it is charged; 0 = unknown.
+        ttl_left: until it is unloaded because nobody uses it; None = that is not to be.
+        hold_left: how long it is kept for somebody who is likely to come back; None = it is not.
+        is_pinned: an operator wants it to stay.
         last_error: why it failed, "" when it did not.
     """
 
@@ -47,6 +50,9 @@ class ModelView:
     queued: int
     since: Seconds
     est_vram: MiB
+    ttl_left: Seconds | None
+    hold_left: Seconds | None
+    is_pinned: bool
     last_error: str
 
 
@@ -176,6 +182,12 @@ def _left(alarm: Alarm | None, now: Seconds) -> Seconds | None:
     return Seconds(max(0.0, alarm.at - now)) if alarm is not None and alarm.is_live else None
 
 
+def _held(model: Model, now: Seconds) -> Seconds | None:
+    """Holds matter only while the model is idle."""
+    left = Seconds(model.holds.until - now)
+    return left if left > 0 and not model.leases else None
+
+
 def _model(state: State, model: Model, now: Seconds) -> ModelView:
     child = model.child
     return ModelView(
@@ -189,6 +201,9 @@ def _model(state: State, model: Model, now: Seconds) -> ModelView:
         queued=state.line.count(model.id) + (0 if model.swap is None else len(model.swap.joiners)),
         since=Seconds(now - model.since),
         est_vram=model.running_spec.est_vram,
+        ttl_left=None if model.idle is None else _left(model.idle.alarm, now),
+        hold_left=_held(model, now),
+        is_pinned=model.is_pinned,
         last_error=model.back_off.error,
     )
 
