@@ -8,7 +8,6 @@ import requests
 from tests.support.box import fake, serving, until
 
 pytestmark = pytest.mark.system
-not_yet = pytest.mark.xfail(reason="the scheduler refuses job leases in this version", strict=False)
 
 
 def test_a_request_under_way_is_a_lease() -> None:
@@ -31,7 +30,6 @@ def test_releasing_or_renewing_what_is_none_is_answered() -> None:
         assert box.run("lease", "b", "--ttl", "5", "--purpose", "x").returncode == 1
 
 
-@not_yet
 def test_a_lease_keeps_its_model_against_the_requests_of_others() -> None:
     with serving({"a": fake(), "b": fake()}, vramBudgetGB=4) as box, ThreadPoolExecutor(1) as pool:
         lease = box.run("lease", "a", "--ttl", "600", "--purpose", "nightly").stdout.strip()
@@ -51,7 +49,6 @@ def test_a_lease_keeps_its_model_against_the_requests_of_others() -> None:
         assert box.run("renew", lease).returncode == 1
 
 
-@not_yet
 def test_a_lease_that_nobody_renews_lets_its_model_go() -> None:
     with serving({"a": fake(), "b": fake()}, vramBudgetGB=4) as box:
         body = {"model": "a", "ttl_s": 0.5, "purpose": "short"}

@@ -3,7 +3,7 @@
 Tests look after every step; the daemon does under `QMSUP_CHECK=1`. It walks everything, so not in production.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from qmsup.core.scheduling.admission import Waits, judge
 from qmsup.core.scheduling.line import Waiter
@@ -84,13 +84,7 @@ def _of_waiters(state: State) -> Iterator[str]:
             places[waiter] = places.get(waiter, 0) + 1
             if waiter.joined != swap.target or waiter.case.model != swap.target:
                 yield f"{waiter.origin} waits for the wrong swap"
-    for waiter in places:
-        is_awaited = waiter.turn is not None and waiter.turn.is_live
-        if (
-            waiter.case.is_past != (waiter.impatient <= state.now)
-            or waiter.case.is_past == is_awaited
-        ):
-            yield f"{waiter.origin} is past its patience at {waiter.impatient}, or its alarm is wrong"
+    yield from _of_patience(places, state.now)
     known = [
         *state.waiters.values(),
         *(ask for ask in state.asks.values() if isinstance(ask, Waiter)),
@@ -100,6 +94,14 @@ def _of_waiters(state: State) -> Iterator[str]:
     of_listeners = [w for listener in state.listeners.values() for w in listener.waiters.values()]
     if set(of_listeners) != set(state.waiters.values()):
         yield "waiters of listeners differ from those known"
+
+
+def _of_patience(waiters: Iterable[Waiter], now: Seconds) -> Iterator[str]:
+    """Who is past patience is treated so, and an alarm is set for whoever is not yet."""
+    for waiter in waiters:
+        is_awaited = waiter.turn is not None and waiter.turn.is_live
+        if waiter.case.is_past != (waiter.impatient <= now) or waiter.case.is_past == is_awaited:
+            yield f"{waiter.origin} is past its patience at {waiter.impatient}, or its alarm is wrong"
 
 
 def _of_swaps(state: State) -> Iterator[str]:

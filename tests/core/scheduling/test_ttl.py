@@ -146,12 +146,12 @@ def test_another_configuration_counts_at_once() -> None:
         at 4      ->
         """)
 
-    desk.tell(ConfigApplied(spec=with_ttl(5)))
-    assert desk.wake == 5.0
-    desk.tell(ConfigApplied(spec=with_ttl(0)))
-    assert desk.wake is None
-    desk.tell(ConfigApplied(spec=with_ttl(3)))
-    assert desk.wake == 3.0
+    wakes = []
+    for ttl in (5, 0, 3):
+        desk.tell(ConfigApplied(spec=with_ttl(ttl)))
+        wakes.append(desk.wake)
+
+    assert wakes == [5.0, None, 3.0]
     assert desk.say("woke") == "stop a1"
 
 
