@@ -9,6 +9,7 @@ from qmsup.errors import ConfigError
 from qmsup.ids import ModelId
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "deploy" / "examples").glob("*.yaml"))
+TWO_MODELS = "models: {m: {cmd: llama-server}, n: {cmd: llama-server, aliases: [al]}}\n"
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
@@ -54,10 +55,10 @@ def test_a_file_in_another_encoding_is_refused_with_the_line(tmp_path: Path) -> 
 
 def test_a_byte_order_mark_is_no_harm(tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
-    path.write_text(OK_MODELS, encoding="utf-8-sig")
+    path.write_text(TWO_MODELS, encoding="utf-8-sig")
 
     assert list(load(path).models) == ["m", "n"]
-    assert read_file(path) == Configuration(path=path, text=OK_MODELS, spec=load(path))
+    assert read_file(path) == Configuration(path=path, text=TWO_MODELS, spec=load(path))
     assert read_file(path).spec == load(path)
     assert read_file(path).text == path.read_text(encoding="utf-8-sig")
 
