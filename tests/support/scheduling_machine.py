@@ -6,7 +6,7 @@ import hypothesis.strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from typing_extensions import override
 
-from qmsup.core.scheduling import invariants, places, requests, shutdown
+from qmsup.core.scheduling import closers, invariants, places, requests, shutdown
 from qmsup.core.scheduling.admission import Waits, judge
 from qmsup.core.scheduling.effects import ArmWake, Effect, EnsureReady
 from qmsup.core.scheduling.events import (
@@ -39,6 +39,7 @@ from qmsup.ids import AskId, LeaseId, ListenerName, ModelId, RequestId, WorkerId
 from qmsup.spec import HoldOn, OnExit, SchedulerSpec, Spec
 from qmsup.units import MiB, Seconds
 from tests.support.scheduling import group, spec_of
+from tests.support.scheduling_bound import Bound
 from tests.support.scheduling_world import Asked, Process, World
 
 _QUICK = SchedulerSpec(line_max=6, priority={ModelId("c"): 5}, patience=Seconds(8.0))
@@ -73,23 +74,34 @@ PICK = st.integers(min_value=0, max_value=1000)
 def naive_handle(state: State, event: Event, now: Seconds) -> list[Effect]:
     """What `handle` promises to be like: after every event the whole line is walked, and each is judged."""
     state.begin(now)
+    requests.pass_time(state)
+    requests.settle(state, naive_walk)
     _take(state, event)
-    for waiter in state.line.in_order():
-        verdict = judge(state, waiter.case)
-        if not isinstance(verdict, Waits):
-            state.line.remove(waiter)
-            requests._promote(state, waiter, verdict)
-        else:
-            state.line.groups[waiter.case].because = verdict.because
-    state.stirred.clear()
-    state.is_stirred = False
-    requests.settle(state)
+    state.stir_all()
+    requests.settle(state, naive_walk)
     if state.ending is not None:
         shutdown.go_on(state)
     if state.line.has_moved:
         places.tell(state)
     state.emit(ArmWake(cause=state.event, at=state.wake))
     return state.effects
+
+
+def naive_walk(state: State) -> None:
+    """Everybody is judged, one by one, until that changes nothing."""
+    is_quiet = False
+    while not is_quiet:
+        requests.begin_walk(state)
+        is_quiet = True
+        for waiter in state.line.in_order():
+            verdict = judge(state, waiter.case, waiter.rank)
+            if isinstance(verdict, Waits):
+                state.line.groups[waiter.case].because = verdict.because
+                closers.name(state, waiter.case, waiter.rank, verdict.because)
+            else:
+                state.line.remove(waiter)
+                requests._promote(state, waiter, verdict)
+                is_quiet = False
 
 
 class SchedulerMachine(RuleBasedStateMachine):
@@ -100,6 +112,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         self.now = 0.0
         self.names = 0
         self.world = World()
+        self.bound = Bound()
         self.live: set[WorkerId] = set()
         self.history: list[tuple[Event, Seconds, list[Effect]]] = []
         self.is_reloaded = False
@@ -121,6 +134,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         self.world.take(effects, repeated=repeated)
         self.check_budget(effects)
         invariants.check(self.scheduler.state, now)
+        self.bound.look(self.scheduler.state, event)
         assert [type(e) for e in effects].count(ArmWake) == 1
         return effects
 

@@ -7,7 +7,8 @@ waiters of one case get one verdict. The order of the questions is the contract.
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from qmsup.core.scheduling.line import Because, Case, Wants
+from qmsup.core.scheduling import closers
+from qmsup.core.scheduling.line import Because, Case, Rank, Wants
 from qmsup.core.scheduling.records import Model
 from qmsup.core.scheduling.state import State
 from qmsup.errors import Code, Refusal
@@ -64,11 +65,12 @@ _JOINS = Joins()
 _WAITS = {because: Waits(because) for because in Because}
 
 
-def judge(state: State, case: Case) -> Verdict:
+def judge(state: State, case: Case, rank: Rank) -> Verdict:
     """What becomes of a waiter, now.
 
     Args:
         state: read, never changed; `state.now` is the time.
+        rank: of the first waiter of the case: some are closed out only by who stands before them.
         case: the model, whether a lease or only its readiness is wanted, and whether patience is over.
     """
     model = state.models.get(case.model)
@@ -82,34 +84,55 @@ def judge(state: State, case: Case) -> Verdict:
     if model.swap is not None:
         return _WAITS[Because.ABORTING] if model.swap.is_aborting else _JOINS
     if is_ready:
-        return _judge_ready(model, case.wants)
-    return _judge_start(state, model, is_past=case.is_past)
+        return _judge_ready(state, model, case, rank)
+    return _judge_start(state, model, case, rank)
 
 
-def _judge_ready(model: Model, wants: Wants) -> Verdict:
-    """A ready target needs no policy: what is loaded is served."""
-    if model.is_draining:
-        return _WAITS[Because.CLOSING]
+def judge_joiner(model: Model, wants: Wants) -> Serves | Waits:
+    """What becomes of who waited for a load that has just ended: served up to the limit, whoever else waits."""
+    if wants is Wants.NOTHING:
+        return _WAITS[Because.SILENT]
     if wants is Wants.READY or len(model.leases) < model.limit:
         return _SERVES
     return _WAITS[Because.AT_LIMIT]
 
 
-def _judge_start(state: State, model: Model, *, is_past: bool) -> Verdict:
+def _judge_ready(state: State, model: Model, case: Case, rank: Rank) -> Verdict:
+    """A ready target needs no policy: what is loaded is served."""
+    if model.is_draining:
+        return _WAITS[Because.CLOSING]
+    if case.wants is Wants.READY:
+        return _SERVES
+    if closers.closing(state, model, case, rank) is not None:
+        return _WAITS[Because.YIELDS]
+    return _SERVES if len(model.leases) < model.limit else _WAITS[Because.AT_LIMIT]
+
+
+def _judge_start(state: State, model: Model, case: Case, rank: Rank) -> Verdict:
     if state.rendering and not model.spec.renders:
         return _WAITS[Because.RENDERING]
-    evict = state.policy.eviction_for(model.id, state.running_beside(model.id))
+    evict = state.eviction_for(model.id)
     collides = tuple(swap.target for swap in state.swaps.values() if swap.meets(model.id, evict))
     if any(state.models[victim].is_pinned for victim in evict):
         return Refuses(_blocked(state, model, evict))
     if collides:
         return Waits(Because.COLLIDES, collides)
+    because = _obstacle(state, model, evict, case, rank)
+    return Starts(evict) if because is None else _WAITS[because]
+
+
+def _obstacle(
+    state: State, model: Model, evict: tuple[ModelId, ...], case: Case, rank: Rank
+) -> Because | None:
+    """What else stands against a load: who has waited longer, or the use that its victims are in."""
+    if closers.reserving(state, model, evict, case, rank) is not None:
+        return Because.RESERVED
     victims = [state.models[victim] for victim in evict]
     if any(victim.leases for victim in victims):
-        return _WAITS[Because.BUSY]
-    if not is_past and any(victim.holds.until > state.now for victim in victims):
-        return _WAITS[Because.HELD]
-    return Starts(evict)
+        return Because.BUSY
+    if not case.is_past and any(victim.holds.until > state.now for victim in victims):
+        return Because.HELD
+    return None
 
 
 def unknown_model(state: State, name: ModelId) -> Refusal:

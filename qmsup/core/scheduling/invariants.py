@@ -5,9 +5,10 @@ Tests look after every step; the daemon does under `QMSUP_CHECK=1`. It walks eve
 
 from collections.abc import Iterable, Iterator
 
+from qmsup.core.scheduling import closers
 from qmsup.core.scheduling.admission import Waits, judge
 from qmsup.core.scheduling.line import Waiter
-from qmsup.core.scheduling.records import Model, Phase, Swap, SwapPhase
+from qmsup.core.scheduling.records import Closers, Model, Phase, Swap, SwapPhase
 from qmsup.core.scheduling.state import State
 from qmsup.errors import InvariantBrokenError
 from qmsup.ids import ModelId, RequestId
@@ -37,6 +38,7 @@ def _problems(state: State, now: Seconds) -> Iterator[str]:
     for model in state.models.values():
         yield from _of_a_model(state, model)
     yield from _of_waiting(state)
+    yield from _of_closers(state)
 
 
 def _of_leases(state: State) -> Iterator[str]:
@@ -60,6 +62,8 @@ def _of_the_line(state: State) -> Iterator[str]:
     waiters = [waiter for group in line.groups.values() for waiter in group.waiters]
     if line.size != len(waiters):
         yield f"the line says {line.size} waiters and has {len(waiters)}"
+    if line.past != sum(waiter.case.is_past for waiter in waiters):
+        yield f"the line says {line.past} waiters past their patience"
     if line.streaming != sum(waiter.is_streaming for waiter in waiters):
         yield f"the line says {line.streaming} streaming waiters"
     for case, group in line.groups.items():
@@ -161,6 +165,23 @@ def _of_a_model(state: State, model: Model) -> Iterator[str]:
         yield f"{model.id} is {'' if is_resident else 'not '}listed as resident"
 
 
+def _of_closers(state: State) -> Iterator[str]:
+    """Whoever holds others back waits past its patience; two do not meet; the last walk's naming is up to date."""
+    named = state.closers
+    touched = [m for closer in named.named for m in (closer.case.model, *closer.evict)]
+    if len(touched) != len(set(touched)):
+        yield f"closers meet: {named.named}"
+    state.closers = Closers()
+    for group in sorted(state.line.groups.values(), key=lambda group: group.turn):
+        rank = group.waiters[0].rank
+        verdict = judge(state, group.case, rank)
+        if isinstance(verdict, Waits):
+            closers.name(state, group.case, rank, verdict.because)
+    again, state.closers = state.closers, named
+    if again.named != named.named:
+        yield f"{named.named} hold others back, and it should be {again.named}"
+
+
 def _of_waiting(state: State) -> Iterator[str]:
     """Nobody waits who could be served, or beside a box where nothing happens."""
     if state.running_beside(ModelId("")) != state.by_coldness():
@@ -168,7 +189,7 @@ def _of_waiting(state: State) -> Iterator[str]:
     if state.stirred or state.is_stirred:
         yield "something changed, and the line was not looked at"
     for group in state.line.groups.values():
-        verdict = judge(state, group.case)
+        verdict = judge(state, group.case, group.waiters[0].rank)
         if not isinstance(verdict, Waits):
             yield f"{group.case} waits and could have had {verdict}"
         elif any(state.swaps[target].is_abandoned for target in verdict.collides):

@@ -32,6 +32,10 @@ class Because(StrEnum):
     """A model that would have to stop has requests in flight."""
     HELD = "held"
     """A model that would have to stop is kept for a conversation that is likely to come back."""
+    YIELDS = "yields"
+    """The model takes no new requests until somebody is served who has waited long enough."""
+    RESERVED = "reserved"
+    """What would be loaded or stopped is needed by somebody who has waited long enough."""
     RENDERING = "rendering"
     """An image or a video is being made, which takes more memory at its peak than it seems."""
     SILENT = "silent"
@@ -124,15 +128,17 @@ class Line:
 
     Attributes:
         groups: by case; none is empty.
+        past: how many are past their patience.
         has_moved: somebody's place has changed since the places were last told.
     """
 
-    __slots__ = ("_latest", "_priority", "groups", "has_moved", "size", "streaming")
+    __slots__ = ("_latest", "_priority", "groups", "has_moved", "past", "size", "streaming")
 
     def __init__(self, priority: Mapping[ModelId, int]) -> None:
         self.groups: dict[Case, Group] = {}
         self.size = 0
         self.streaming = 0
+        self.past = 0
         self.has_moved = False
         self._priority = priority
         self._latest = Rank(Seconds(float("-inf")), 0)
@@ -153,6 +159,7 @@ class Line:
             insort(group.waiters, waiter, key=_rank)
             self.has_moved = True
         self.size += 1
+        self.past += case.is_past
         self.streaming += waiter.is_streaming
         return group
 
@@ -164,6 +171,7 @@ class Line:
             del self.groups[waiter.case]
         self.has_moved = True
         self.size -= 1
+        self.past -= waiter.case.is_past
         self.streaming -= waiter.is_streaming
 
     def place_of(self, waiter: Waiter) -> int:

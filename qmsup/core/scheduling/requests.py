@@ -1,14 +1,15 @@
 """Requests and loads: their arrival, their end while they wait, and the walks along the line that serve them."""
 
 import heapq
+from collections.abc import Callable
 from typing import assert_never
 
-from qmsup.core.scheduling import leases, swaps, waiting
+from qmsup.core.scheduling import closers, leases, swaps, waiting
 from qmsup.core.scheduling.admission import Joins, Refuses, Serves, Starts, Waits, judge
 from qmsup.core.scheduling.effects import Refuse
 from qmsup.core.scheduling.events import LeaseReleased, LeaseRequested, LoadAsked, RequestArrived
 from qmsup.core.scheduling.line import Case, Group, Rank, Waiter, Wants
-from qmsup.core.scheduling.records import Model
+from qmsup.core.scheduling.records import Closers, Model
 from qmsup.core.scheduling.state import State
 from qmsup.errors import Code, Refusal
 from qmsup.ids import AskId, LeaseId, ModelId, RequestId
@@ -107,35 +108,59 @@ def pass_time(state: State) -> None:
                 assert_never(due)
 
 
-def settle(state: State) -> None:
-    """After each event: serve whoever it helped, and give up the loads that only stand in the way now."""
-    if state.is_stirred or state.stirred:
-        drain(state)
-    # Rare, so that looking at every group after every event is cheap enough.
-    if state.line.size and any(swap.is_abandoned for swap in state.swaps.values()):
-        _abort_what_nobody_wants(state)
+def settle(state: State, walk: Callable[[State], None] | None = None) -> None:
+    """After each event: serve whoever it helped, and give up the loads that only stand in the way now.
+
+    Args:
+        state: changed.
+        walk: `drain`, or something slower that comes to the same.
+    """
+    before = state.closers.named
+    is_first = True
+    while is_first or _is_to_be_walked(state):
+        is_first = False
+        while _is_to_be_walked(state):
+            (walk or drain)(state)
+        # Rare, so that looking at every group after every event is cheap enough.
+        if state.line.size and any(swap.is_abandoned for swap in state.swaps.values()):
+            _abort_what_nobody_wants(state)
+    if state.closers.named is not before:
+        closers.tell(state, before)
 
 
 def drain(state: State) -> None:
     """Serve whoever can be served, as if the line were walked once, in order, and each judged.
 
-    A group that has to wait is judged once: nothing that happens later in the same walk can help it.
+    A group that has to wait is judged once: nothing that happens later in the same walk can help it, but that others
+    were found blocked before it; and who is past its patience holds back who stands behind it.
     """
     heap = [(group.turn, group) for group in _stirred_groups(state)]
-    state.is_stirred = False
-    state.stirred.clear()
+    begin_walk(state)
     heapq.heapify(heap)
     while heap:
         group = heapq.heappop(heap)[1]
-        verdict = judge(state, group.case)
+        waiter = group.waiters[0]
+        verdict = judge(state, group.case, waiter.rank)
         if isinstance(verdict, Waits):
             group.because = verdict.because
+            closers.name(state, group.case, waiter.rank, verdict.because)
             continue
-        waiter = group.waiters[0]
         state.line.remove(waiter)
         _promote(state, waiter, verdict)
         if group.waiters:
             heapq.heappush(heap, (group.turn, group))
+
+
+def begin_walk(state: State) -> None:
+    """A walk along the line takes everything into account, and names the closers anew."""
+    state.is_stirred = False
+    state.stirred.clear()
+    state.is_reordered = False
+    state.closers = Closers()
+
+
+def _is_to_be_walked(state: State) -> bool:
+    return state.is_stirred or bool(state.stirred) or (state.is_reordered and state.line.past > 0)
 
 
 def _is_repeated(state: State, event: RequestArrived) -> bool:
@@ -179,7 +204,7 @@ def _admit(state: State, waiter: Waiter) -> None:
     if state.ending is not None:
         waiting.turn_away(state, waiter, SHUTTING_DOWN)
         return
-    verdict = judge(state, waiter.case)
+    verdict = judge(state, waiter.case, waiter.rank)
     match verdict:
         case Waits(because=because):
             refusal = _full(state, waiter)
@@ -225,7 +250,7 @@ def _promote(state: State, waiter: Waiter, verdict: Serves | Joins | Starts | Re
 
 def _stirred_groups(state: State) -> list[Group]:
     line = state.line
-    if state.is_stirred:
+    if state.is_stirred or line.past:
         return list(line.groups.values())
     return [group for model in state.stirred for group in line.of_model(model)]
 
@@ -233,7 +258,7 @@ def _stirred_groups(state: State) -> list[Group]:
 def _abort_what_nobody_wants(state: State) -> None:
     """Of the swaps in somebody's way, give up those without a joiner."""
     for group in state.line.groups.values():
-        verdict = judge(state, group.case)
+        verdict = judge(state, group.case, group.waiters[0].rank)
         assert isinstance(verdict, Waits), "the line has been drained"
         for target in verdict.collides:
             if state.swaps[target].is_abandoned:

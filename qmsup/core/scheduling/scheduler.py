@@ -87,6 +87,8 @@ class Scheduler:
         """
         state = self._state
         state.begin(now)
+        requests.pass_time(state)
+        requests.settle(state)
         _take(state, event)
         requests.settle(state)
         if state.ending is not None:
@@ -98,7 +100,6 @@ class Scheduler:
 
 
 def _take(state: State, event: Event) -> None:
-    requests.pass_time(state)
     match event:
         case RequestArrived():
             requests.arrived(state, event)

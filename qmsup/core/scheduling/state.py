@@ -13,7 +13,17 @@ from qmsup.core.scheduling.deadlines import Deadlines
 from qmsup.core.scheduling.effects import Answer, Effect, Record
 from qmsup.core.scheduling.holds import Conversation
 from qmsup.core.scheduling.line import Line, Waiter
-from qmsup.core.scheduling.records import Due, Ending, Lease, Listener, Model, Places, Swap, Unload
+from qmsup.core.scheduling.records import (
+    Closers,
+    Due,
+    Ending,
+    Lease,
+    Listener,
+    Model,
+    Places,
+    Swap,
+    Unload,
+)
 from qmsup.errors import Refusal
 from qmsup.ids import (
     AskId,
@@ -57,6 +67,8 @@ class State:
         is_draining: this box takes no more work.
         stirred: models whose waiters may fare otherwise than when last judged.
         is_stirred: so may everybody's.
+        closers: whom others wait for, since it has waited long enough.
+        is_reordered: models changed places in the order of eviction, so closers may need others to stop.
     """
 
     def __init__(self, spec: Spec, first_incarnation: Incarnation) -> None:
@@ -64,7 +76,6 @@ class State:
         self.first_incarnation = first_incarnation
         self.next_incarnation = first_incarnation
         self.models = {model.id: Model(model.id, model) for model in spec.models.values()}
-        self.policy: EvictionPolicy = policy_for(spec)
         self.swaps: dict[ModelId, Swap] = {}
         self.line = Line(spec.scheduler.priority)
         self.waiters: dict[RequestId, Waiter] = {}
@@ -89,6 +100,10 @@ class State:
         self.effects: list[Effect] = []
         self.stirred: set[ModelId] = set()
         self.is_stirred = False
+        self.closers = Closers()
+        self.is_reordered = False
+        self._evictions: dict[ModelId, tuple[ModelId, ...]] = {}
+        self.policy = policy_for(spec)
         self._running: tuple[ModelId, ...] | None = None
         self._rendering: tuple[ModelId, ...] | None = None
         self._residents: dict[ModelId, Model] = {}
@@ -97,6 +112,17 @@ class State:
     def residents(self) -> Iterable[Model]:
         """Models with a process, and targets of swaps."""
         return self._residents.values()
+
+    @property
+    def policy(self) -> EvictionPolicy:
+        """What has to stop for what."""
+        return self._policy
+
+    @policy.setter
+    def policy(self, policy: EvictionPolicy) -> None:
+        self._policy = policy
+        self._evictions = {}
+        self.is_reordered = True
 
     def begin(self, now: Seconds) -> None:
         """A new event is in hand."""
@@ -218,7 +244,18 @@ class State:
             return tuple(model for model in self._running if model != target)
         return self._running
 
+    def eviction_for(self, target: ModelId) -> tuple[ModelId, ...]:
+        """What the policy would stop for the target, now; asked once for as long as nothing changes."""
+        evict = self._evictions.get(target)
+        if evict is None:
+            evict = self.policy.eviction_for(target, self.running_beside(target))
+            self._evictions[target] = evict
+        return evict
+
     def _forget_order(self) -> None:
+        self.is_reordered = True
+        if self._evictions:
+            self._evictions = {}
         self._running = None
         self._rendering = None
 

@@ -4,7 +4,7 @@ A swap is ended by reports about exactly the incarnations it asked for, in whate
 """
 
 from qmsup.core.scheduling import residency, waiting
-from qmsup.core.scheduling.admission import Serves, Waits, judge
+from qmsup.core.scheduling.admission import Serves, judge_joiner
 from qmsup.core.scheduling.line import Rank, Waiter
 from qmsup.core.scheduling.records import Model, Swap, SwapPhase
 from qmsup.core.scheduling.state import State
@@ -75,11 +75,10 @@ def loaded(state: State, swap: Swap) -> None:
     for waiter in joiners:
         waiter.joined = None
         # Before anybody else is judged: whoever paid for the load is served by it, up to the limit.
-        verdict = judge(state, waiter.case)
+        verdict = judge_joiner(model, waiter.case.wants)
         if isinstance(verdict, Serves):
             waiting.serve(state, waiter)
         else:
-            assert isinstance(verdict, Waits), "a model that is ready is served or waited for"
             waiting.stand_in_line(state, waiter, verdict.because)
             state.line.has_moved = True
 

@@ -34,6 +34,8 @@ def stand_in_line(state: State, waiter: Waiter, because: Because) -> None:
     """Wait at the place of arrival."""
     group = state.line.add(waiter)
     group.because = because
+    if waiter.case.is_past:
+        state.stir(waiter.case.model)
 
 
 def lose_patience(state: State, waiter: Waiter) -> None:
@@ -45,7 +47,6 @@ def lose_patience(state: State, waiter: Waiter) -> None:
     state.line.remove(waiter)
     waiter.case = waiter.case._replace(is_past=True)
     stand_in_line(state, waiter, because)
-    state.stir(waiter.case.model)
 
 
 def join(state: State, swap: Swap, waiter: Waiter) -> None:
@@ -124,6 +125,8 @@ def step_out(state: State, waiter: Waiter) -> None:
     """Out of the line, or out of the swap that it waits for."""
     if waiter.joined is None:
         state.line.remove(waiter)
+        if waiter.case.is_past:
+            state.stir_all()
     else:
         del state.swaps[waiter.joined].joiners[waiter]
         waiter.joined = None
@@ -165,6 +168,7 @@ def _regroup(state: State, listener: Listener, wants: Wants) -> None:
             because = Because.SILENT if wants is Wants.NOTHING else Because.COLLIDES
             stand_in_line(state, waiter, because)
             models.add(waiter.case.model)
+            state.is_stirred |= waiter.case.is_past
     state.stirred |= models
 
 

@@ -13,6 +13,7 @@ _REASONS = {
     "held": "a model that would have to stop is held for a client that is likely to come back",
     "rendering": "a render is under way, and nothing may be loaded beside it",
     "yields": "somebody who has waited too long comes first",
+    "reserved": "what it would load or stop is kept for somebody who has waited too long",
     "silent": "its listener has not been heard for a while",
 }
 

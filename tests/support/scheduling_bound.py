@@ -1,0 +1,100 @@
+"""The bound on waiting, watched from outside: a closer waits for what was in its way when it became one, and no more.
+
+Its obstacles are the leases then in flight on what it closes and the swaps then running, whether they meet it or not:
+what they load may turn out to be what it has to stop. They may only end. When one of those swaps ends, what is then in
+flight on what it closes is added; and so is what is granted to, or begun for, somebody before it in the line. So its
+time in the line is at most its patience, those swaps, the longest lease in flight on what it closes when the last of
+them has ended, and the closers ahead of it.
+"""
+
+from dataclasses import dataclass, field
+
+from qmsup.core.scheduling.events import ConfigApplied, Event, UnloadAsked
+from qmsup.core.scheduling.line import Rank
+from qmsup.core.scheduling.records import Closer, Lease, Swap
+from qmsup.core.scheduling.state import State
+from qmsup.ids import LeaseId, ModelId, RequestId
+
+_FROM_OUTSIDE = (ConfigApplied, UnloadAsked)
+"""After these, what is in the way may be something else: the books are opened anew."""
+
+
+@dataclass(slots=True)
+class Watch:
+    """One closer and what is in its way."""
+
+    leases: set[LeaseId]
+    swaps: set[Swap]
+
+
+@dataclass(slots=True)
+class Bound:
+    """Books over closers."""
+
+    watches: dict[tuple[ModelId, Rank], Watch] = field(default_factory=dict)
+    ranks: dict[RequestId, Rank] = field(default_factory=dict)
+    leases: set[LeaseId] = field(default_factory=set)
+    swaps: set[Swap] = field(default_factory=set)
+    longest: int = 0
+
+    def look(self, state: State, event: Event) -> None:
+        """After each event."""
+        if isinstance(event, _FROM_OUTSIDE):
+            self.watches.clear()
+        granted = [lease for lease in state.leases.values() if lease.id not in self.leases]
+        begun = [swap for swap in state.swaps.values() if swap not in self.swaps]
+        ended = self.swaps - set(state.swaps.values())
+        named = {(closer.case.model, closer.rank): closer for closer in state.closers.named}
+        for key, closer in named.items():
+            watch = self.watches.get(key)
+            if watch is None:
+                self.watches[key] = self._opened(state, closer)
+            else:
+                self._add(state, watch, closer, granted, begun, ended)
+            self._check(state, closer, self.watches[key])
+        self.watches = {key: watch for key, watch in self.watches.items() if key in named}
+        self.longest = max(self.longest, len(self.watches))
+        self._remember(state)
+
+    def _opened(self, state: State, closer: Closer) -> Watch:
+        return Watch(leases=self._shut(state, closer), swaps=set(state.swaps.values()))
+
+    def _shut(self, state: State, closer: Closer) -> set[LeaseId]:
+        """What is in flight on what it closes, and on its own model, where that is to stop first."""
+        target = state.models[closer.case.model]
+        locks_out = () if target.spec.renders else state.rendering
+        shut = {*closer.evict, *locks_out, target.id}
+        return {lease.id for lease in state.leases.values() if lease.model in shut}
+
+    def _add(
+        self,
+        state: State,
+        watch: Watch,
+        closer: Closer,
+        granted: list[Lease],
+        begun: list[Swap],
+        ended: set[Swap],
+    ) -> None:
+        if watch.swaps & ended:
+            watch.leases |= self._shut(state, closer)
+        for lease in granted:
+            rank = self.ranks.get(RequestId(lease.id))
+            is_ahead = rank is not None and rank < closer.rank
+            was_counted = (
+                rank is None and lease.is_held
+            )  # it was in flight all along: revived, or told again
+            if is_ahead or was_counted:
+                watch.leases.add(lease.id)
+        for swap in begun:
+            ranks = [waiter.rank for waiter in swap.joiners]
+            if any(rank < closer.rank for rank in ranks):
+                watch.swaps.add(swap)
+
+    def _check(self, state: State, closer: Closer, watch: Watch) -> None:
+        live = watch.leases & set(state.leases) or watch.swaps & set(state.swaps.values())
+        assert live, f"what was in the way of {closer} has ended, and it still waits"
+
+    def _remember(self, state: State) -> None:
+        self.ranks = {request: waiter.rank for request, waiter in state.waiters.items()}
+        self.leases = set(state.leases)
+        self.swaps = set(state.swaps.values())
