@@ -31,8 +31,10 @@ from qmsup.core.scheduling.effects import (
 )
 from qmsup.core.scheduling.events import (
     AskWithdrawn,
+    CeilingChanged,
     DrainAsked,
     Event,
+    FootprintMeasured,
     GrantAccepted,
     GrantDeclined,
     LeaseReleased,
@@ -42,6 +44,7 @@ from qmsup.core.scheduling.events import (
     ListenerLost,
     ListenerSuspected,
     LoadAsked,
+    MemoryReturned,
     Outcome,
     PinAsked,
     ProcessFailed,
@@ -314,7 +317,31 @@ def _lease(words: list[str]) -> Event:
     )
 
 
+def _reading(words: list[str]) -> Event:
+    given = dict(word.split("=") for word in words)
+    free = MiB(int(given.pop("free")))
+    ceiling = MiB(int(given.pop("ceiling"))) if "ceiling" in given else None
+    held = {_child(name)[1]: MiB(int(size)) for name, size in given.items()}
+    return CeilingChanged(ceiling=ceiling, free=free, held=held)
+
+
+def _back(words: list[str]) -> Event:
+    (model, incarnation), returned, free = _child(words[0]), int(words[1]), int(words[2])
+    return MemoryReturned(
+        model=model, incarnation=incarnation, returned=MiB(returned), free=MiB(free)
+    )
+
+
+def _peak(words: list[str]) -> Event:
+    (model, incarnation), peak = _child(words[0]), MiB(int(words[1]))
+    return FootprintMeasured(model=model, argv=("child",), peak=peak, incarnation=incarnation)
+
+
 _COMMANDS: dict[str, Callable[[list[str]], Event]] = {
+    "reading": _reading,
+    "blind": lambda _: CeilingChanged(),
+    "back": _back,
+    "peak": _peak,
     "lease": _lease,
     "renew": lambda words: LeaseRenewed(
         ask=AskId(words[0]), lease=LeaseId(words[1]), ttl=Seconds(float(words[2]))

@@ -1,6 +1,7 @@
 """What an eviction policy is, and which one a configuration asks for."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from qmsup.core.eviction.budget import BudgetPolicy
@@ -30,37 +31,49 @@ class EvictionPolicy(Protocol):
         ...
 
 
-def policy_for(
-    spec: Spec,
-    *,
-    charges: Mapping[ModelId, MiB] | None = None,
-    ram_charges: Mapping[ModelId, MiB] | None = None,
-    groups: Mapping[ModelId, GroupSpec] | None = None,
-    pinned: frozenset[ModelId] = frozenset(),
-    ceiling: MiB | None = None,
-) -> EvictionPolicy:
-    """The policy that a configuration asks for: its matrix, else its groups and budgets.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Actuals:
+    """How things are, where that differs from what the configuration says.
 
-    Args:
-        spec: the configuration in force.
-        charges: residents that run by older arguments are charged this much VRAM.
-        ram_charges: and this much RAM.
+    Attributes:
+        sizes: what models take of VRAM when they are started now, where that is not their estimate.
+        charges: what residents are charged of VRAM, which may run by older arguments.
+        ram_charges: and of RAM.
         groups: residents that the configuration no longer names stay in the group they were in.
         pinned: persistent, whatever group they are in. A matrix knows no such thing, and members of a group that
             takes turns still take them: whoever asks a policy looks for pinned models in its answer.
         ceiling: what the card has room for right now, when a trusted reading says so.
     """
+
+    sizes: Mapping[ModelId, MiB] = field(default_factory=dict)
+    charges: Mapping[ModelId, MiB] = field(default_factory=dict)
+    ram_charges: Mapping[ModelId, MiB] = field(default_factory=dict)
+    groups: Mapping[ModelId, GroupSpec] = field(default_factory=dict)
+    pinned: frozenset[ModelId] = frozenset()
+    ceiling: MiB | None = None
+
+
+_AS_CONFIGURED = Actuals()
+
+
+def policy_for(spec: Spec, actuals: Actuals = _AS_CONFIGURED) -> EvictionPolicy:
+    """The policy that a configuration asks for: its matrix, else its groups and budgets.
+
+    Args:
+        spec: the configuration in force.
+        actuals: how things are, where that differs.
+    """
     if spec.matrix is not None:
         return _by_matrix(spec.matrix)
-    by_groups = GroupPolicy(groups={**(groups or {}), **members_of(spec)}, pinned=pinned)
-    on_gpu = _on_gpu(spec, by_groups, charges or {}, ceiling)
+    by_groups = GroupPolicy(groups={**actuals.groups, **members_of(spec)}, pinned=actuals.pinned)
+    on_gpu = _on_gpu(spec, by_groups, actuals)
     pool = frozenset(m for m, group in by_groups.groups.items() if group.pool is Pool.RAM)
     if not pool:
         return on_gpu
     in_ram = RamPolicy(
         pool=pool,
         needs={model.id: model.est_ram for model in spec.models.values()},
-        charges=dict(ram_charges or {}),
+        charges=dict(actuals.ram_charges),
         budget=spec.ram_budget,
         persistent=frozenset(model for model in pool if by_groups.is_persistent(model)),
         fallback=by_groups,
@@ -72,17 +85,15 @@ def _by_matrix(matrix: MatrixSpec) -> MatrixPolicy:
     return MatrixPolicy(combinations=Combinations(matrix.sets.values()), costs=matrix.costs)
 
 
-def _on_gpu(
-    spec: Spec, by_groups: GroupPolicy, charges: Mapping[ModelId, MiB], ceiling: MiB | None
-) -> BudgetPolicy | GroupPolicy:
+def _on_gpu(spec: Spec, by_groups: GroupPolicy, actuals: Actuals) -> BudgetPolicy | GroupPolicy:
     if spec.vram_budget is None or spec.vram_budget <= 0:
         return by_groups
     named = {*spec.models, *by_groups.groups, *by_groups.pinned}
     return BudgetPolicy(
-        needs={model.id: model.est_vram for model in spec.models.values()},
-        charges=dict(charges),
+        needs={model.id: model.est_vram for model in spec.models.values()} | dict(actuals.sizes),
+        charges=dict(actuals.charges),
         budget=spec.vram_budget,
-        ceiling=ceiling,
+        ceiling=actuals.ceiling,
         persistent=frozenset(model for model in named if by_groups.is_persistent(model)),
         fallback=by_groups,
     )

@@ -7,7 +7,7 @@ waiters of one case get one verdict. The order of the questions is the contract.
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from qmsup.core.scheduling import closers
+from qmsup.core.scheduling import closers, memory
 from qmsup.core.scheduling.line import Because, Case, Rank, Wants
 from qmsup.core.scheduling.records import Model
 from qmsup.core.scheduling.state import State
@@ -109,14 +109,18 @@ def _judge_ready(state: State, model: Model, case: Case, rank: Rank) -> Verdict:
 
 
 def _judge_start(state: State, model: Model, case: Case, rank: Rank) -> Verdict:
-    if state.rendering and not model.spec.renders:
-        return _WAITS[Because.RENDERING]
     evict = state.eviction_for(model.id)
-    collides = tuple(swap.target for swap in state.swaps.values() if swap.meets(model.id, evict))
     if any(state.models[victim].is_pinned for victim in evict):
         return Refuses(_blocked(state, model, evict))
-    if collides:
-        return Waits(Because.COLLIDES, collides)
+    if state.rendering and not model.spec.renders:
+        return _WAITS[Because.RENDERING]
+    lack = memory.lack_before(state, model, evict)
+    if lack is not None and not lack.passes:
+        # Nothing is stopped to make room that is not there.
+        return Refuses(memory.refusal_of(model, lack))
+    collides = tuple(swap.target for swap in state.swaps.values() if swap.meets(model.id, evict))
+    if collides or lack is not None:
+        return Waits(Because.COLLIDES, (*collides, *(() if lack is None else lack.loading)))
     because = _obstacle(state, model, evict, case, rank)
     return Starts(evict) if because is None else _WAITS[because]
 
@@ -147,7 +151,9 @@ def _refusal(state: State, model: Model) -> Refusal | None:
     """Why nobody is to have the model now, whatever runs."""
     if state.is_draining:
         return DRAINING
-    return None if model.is_ready else _unavailable(state, model)
+    if model.is_ready:
+        return None
+    return _unavailable(state, model) or memory.refused_lately(state, model)
 
 
 def _blocked(state: State, model: Model, evict: tuple[ModelId, ...]) -> Refusal:

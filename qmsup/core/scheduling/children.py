@@ -1,6 +1,6 @@
 """What is heard of child processes. Each report names the start it is about; only that one is believed."""
 
-from qmsup.core.scheduling import jobs, residency, swaps, ttl, unload
+from qmsup.core.scheduling import jobs, memory, residency, swaps, ttl, unload
 from qmsup.core.scheduling.events import (
     ProcessFailed,
     ProcessReady,
@@ -35,6 +35,7 @@ def ready(state: State, event: ProcessReady) -> None:
     child.since = state.now
     model.since = model.idle_since = state.now
     assert model.swap is not None, "a start belongs to a swap"
+    memory.child_ready(state, child)
     swaps.loaded(state, model.swap)
     ttl.watch(state, model)
 

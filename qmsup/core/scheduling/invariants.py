@@ -129,6 +129,10 @@ def _of_a_swap(state: State, swap: Swap, model: Model) -> Iterator[str]:
         left = state.models[victim]
         if left.is_gone or left.is_ready:
             yield f"the swap to {swap.target} waits for {victim}, which is not stopping"
+    if swap.phase is SwapPhase.SETTLING and (
+        swap.is_aborting or not (state.memory.returning or state.memory.taking)
+    ):
+        yield f"the swap to {swap.target} waits for memory that does not come back"
     if swap.phase is SwapPhase.LOADING:
         wanted = Phase.STOPPING if swap.is_aborting else Phase.STARTING
         child = model.child

@@ -18,6 +18,8 @@ def asked(state: State, event: PinAsked) -> None:
     if model.is_pinned != event.is_pinned:
         model.is_pinned = event.is_pinned
         state.record(f"model.{word}", model=model.id)
+        for other in state.models.values():
+            other.memo = None
         residency.renew_policy(state)
         ttl.watch(state, model)
         state.stir_all()

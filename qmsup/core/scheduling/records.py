@@ -11,6 +11,7 @@ from qmsup.core.lifecycle.backoff import BackOff
 from qmsup.core.scheduling.deadlines import Alarm
 from qmsup.core.scheduling.holds import Conversation, Holds
 from qmsup.core.scheduling.line import Case, Rank, Waiter
+from qmsup.errors import Refusal
 from qmsup.ids import (
     AskId,
     Incarnation,
@@ -21,7 +22,7 @@ from qmsup.ids import (
     WorkerId,
 )
 from qmsup.spec import GroupSpec, ModelSpec
-from qmsup.units import Seconds
+from qmsup.units import MiB, Seconds
 
 
 class Phase(StrEnum):
@@ -39,7 +40,8 @@ class Child:
 
     Attributes:
         spec: what it was started with; a reload changes the next start only.
-        has_served: a request got an answer from it.
+        has_served: a request got an answer from it, or a job was done by it.
+        peak: the most GPU memory it was seen to use.
     """
 
     incarnation: Incarnation
@@ -51,6 +53,7 @@ class Child:
     upstream: str = ""
     total_slots: int | None = None
     has_served: bool = False
+    peak: MiB = MiB(0)
 
 
 @dataclass(slots=True, eq=False)
@@ -87,6 +90,8 @@ class SwapPhase(StrEnum):
     """What a swap waits for."""
 
     EVICTING = "evicting"
+    SETTLING = "settling"
+    """What was stopped is gone, and its memory is on its way back."""
     LOADING = "loading"
 
 
@@ -96,6 +101,7 @@ class Swap:
 
     Attributes:
         left: members of `evict` that are not gone yet.
+        victims: the children that stopped for it, whose memory it waits for.
         joiners: who waits for it, by rank once sorted; a swap without any may be aborted.
         incarnation: the start it asked for, once it is LOADING; only reports about that one end it.
         is_aborting: it will end without its target.
@@ -105,6 +111,7 @@ class Swap:
     evict: tuple[ModelId, ...]
     started: Seconds
     left: set[ModelId] = field(default_factory=set)
+    victims: frozenset[Incarnation] = frozenset()
     phase: SwapPhase = SwapPhase.EVICTING
     incarnation: Incarnation | None = None
     joiners: dict[Waiter, None] = field(default_factory=dict)
@@ -119,6 +126,80 @@ class Swap:
         """Whether another swap would touch what this one loads or stops."""
         own = self.evict
         return target in own or any(model == self.target or model in own for model in evict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Memo:
+    """A model found no room on the GPU.
+
+    Attributes:
+        free: what was free then; if it grows, the refusal stands no longer.
+    """
+
+    refusal: Refusal
+    until: Seconds
+    free: MiB
+
+
+@dataclass(slots=True, eq=False)
+class Returning:
+    """The memory of a child that has ended, on its way back.
+
+    Attributes:
+        held: by the last reading before its end.
+        returned: of that.
+        alarm: when it is waited for no longer.
+    """
+
+    incarnation: Incarnation
+    held: MiB
+    returned: MiB = MiB(0)
+    alarm: Alarm | None = None
+
+    @property
+    def left(self) -> MiB:
+        """What is not back yet."""
+        return MiB(max(0, self.held - self.returned))
+
+    @property
+    def is_mostly_back(self) -> bool:
+        """Three quarters of it are."""
+        return self.returned * 4 >= self.held * 3
+
+
+@dataclass(slots=True, eq=False)
+class Taking:
+    """The memory that a child took while it was loaded, as far as no reading shows it yet.
+
+    Attributes:
+        left: of its size, beyond what the last reading saw it hold.
+        alarm: when it is believed without a reading.
+    """
+
+    incarnation: Incarnation
+    left: MiB
+    alarm: Alarm | None = None
+
+
+@dataclass(slots=True)
+class Memory:
+    """The GPU memory by the newest reading.
+
+    Attributes:
+        ceiling: what all our models may use together; None = nothing but the budget is known.
+        free: None = no reading can be trusted.
+        held: by each of our children.
+        returning: what children that ended held.
+        taking: what children that became ready since that reading took.
+        footprints: what a model with these arguments was measured to take.
+    """
+
+    ceiling: MiB | None = None
+    free: MiB | None = None
+    held: dict[Incarnation, MiB] = field(default_factory=dict)
+    returning: dict[Incarnation, Returning] = field(default_factory=dict)
+    taking: dict[Incarnation, Taking] = field(default_factory=dict)
+    footprints: dict[tuple[ModelId, tuple[str, ...]], MiB] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)
@@ -138,6 +219,7 @@ class Model:
         is_removed: the configuration names it no longer; it ends when it is idle.
         group: the group it was in when it was removed.
         load_time: how long its last load took.
+        memo: that it found no room on the GPU, for as long as that is remembered.
         holds: until when it is kept while it is idle; there is none without a ready child.
         hold_alarm: the end of the latest of them.
     """
@@ -157,6 +239,7 @@ class Model:
     is_removed: bool = False
     group: GroupSpec | None = None
     load_time: Seconds | None = None
+    memo: Memo | None = None
     holds: Holds = field(default_factory=Holds)
     hold_alarm: Alarm | None = None
     since: Seconds = Seconds(0.0)
@@ -308,5 +391,5 @@ class Idle:
     alarm: Alarm | None = None
 
 
-Due = Idle | Lease | Waiter | Listener | Model | Ending | Places
+Due = Idle | Returning | Taking | Lease | Waiter | Listener | Model | Ending | Places
 """Whatever a deadline is about."""

@@ -24,6 +24,7 @@ def applied(state: State, spec: Spec) -> None:
         model = state.models.setdefault(new.id, Model(new.id, new))
         model.is_removed = False
         model.group = None
+        model.memo = None
         if model.spec != new:
             model.spec = new
     state.line.reorder(spec.scheduler.priority)

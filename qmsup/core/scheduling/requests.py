@@ -256,13 +256,14 @@ def _stirred_groups(state: State) -> list[Group]:
 
 
 def _abort_what_nobody_wants(state: State) -> None:
-    """Of the swaps in somebody's way, give up those without a joiner."""
+    """Of the swaps in somebody's way, give up those without a joiner. Some end with that."""
+    unwanted: dict[ModelId, None] = {}
     for group in state.line.groups.values():
         verdict = judge(state, group.case, group.waiters[0].rank)
         assert isinstance(verdict, Waits), "the line has been drained"
-        for target in verdict.collides:
-            if state.swaps[target].is_abandoned:
-                swaps.abort(state, state.swaps[target])
+        unwanted.update((m, None) for m in verdict.collides if state.swaps[m].is_abandoned)
+    for target in unwanted:
+        swaps.abort(state, state.swaps[target])
 
 
 def _request_of(waiter: Waiter) -> RequestId | None:

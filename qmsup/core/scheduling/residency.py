@@ -4,12 +4,13 @@ Each start has a number of its own. While a Stop or AbortStart of a number is ou
 stopping, and only the report of its end changes that.
 """
 
-from qmsup.core.eviction.policy import policy_for
-from qmsup.core.scheduling import ttl
+from qmsup.core.eviction.policy import Actuals, policy_for
+from qmsup.core.scheduling import memory, ttl
 from qmsup.core.scheduling.effects import AbortStart, EnsureReady, Stop
 from qmsup.core.scheduling.records import Child, Model, Phase
 from qmsup.core.scheduling.state import State
-from qmsup.ids import Incarnation
+from qmsup.ids import Incarnation, ModelId
+from qmsup.units import MiB
 
 
 def bring_up(state: State, model: Model) -> Incarnation:
@@ -64,10 +65,21 @@ def take_away(state: State, model: Model, incarnation: Incarnation) -> None:
         model.is_draining = False
     else:
         model.leaving.discard(incarnation)
+    memory.child_gone(state, incarnation)
     state.settle(model)
     ttl.watch(state, model)
     if child is not None and child.spec is not model.spec:
         renew_policy(state)
+
+
+def know_footprint(state: State, model: ModelId, argv: tuple[str, ...], peak: MiB) -> None:
+    """What a model with these arguments was measured to take counts from now on, for what runs as well."""
+    footprints = state.memory.footprints
+    if peak and footprints.get((model, argv)) != peak:
+        footprints[model, argv] = peak
+        state.record("model.measured", model=model, because=f"{peak} MiB")
+        renew_policy(state)
+        state.stir_all()
 
 
 def forget_removed(state: State, model: Model) -> None:
@@ -80,13 +92,19 @@ def forget_removed(state: State, model: Model) -> None:
 
 def renew_policy(state: State) -> None:
     """Make the policy anew: residents are charged by what they run with, removed ones keep their group."""
+    state.policy = policy_for(state.spec, actuals(state))
+
+
+def actuals(state: State) -> Actuals:
+    """What runs and how, as far as the configuration does not say it."""
     models = state.models.values()
-    state.policy = policy_for(
-        state.spec,
-        charges={model.id: model.running_spec.est_vram for model in models},
+    return Actuals(
+        sizes={spec.id: memory.size_of(state, spec) for spec in state.spec.models.values()},
+        charges={model.id: memory.size_of(state, model.running_spec) for model in models},
         ram_charges={model.id: model.running_spec.est_ram for model in models},
         groups={model.id: model.group for model in models if model.group is not None},
         pinned=frozenset(model.id for model in models if model.is_pinned),
+        ceiling=state.memory.ceiling,
     )
 
 

@@ -10,6 +10,7 @@ from qmsup.core.scheduling import (
     listeners,
     pins,
     places,
+    readings,
     reload,
     requests,
     residency,
@@ -47,7 +48,17 @@ from qmsup.core.scheduling.events import (
     Woke,
 )
 from qmsup.core.scheduling.line import Waiter
-from qmsup.core.scheduling.records import Due, Ending, Idle, Lease, Listener, Model, Places
+from qmsup.core.scheduling.records import (
+    Due,
+    Ending,
+    Idle,
+    Lease,
+    Listener,
+    Model,
+    Places,
+    Returning,
+    Taking,
+)
 from qmsup.core.scheduling.state import State
 from qmsup.ids import Incarnation
 from qmsup.spec import Spec
@@ -166,9 +177,17 @@ def _take_of_job(state: State, event: LeaseRequested | LeaseRenewed | ReleaseAsk
 
 
 def _take_of_memory(
-    _state: State, _event: CeilingChanged | MemoryReturned | FootprintMeasured
+    state: State, event: CeilingChanged | MemoryReturned | FootprintMeasured
 ) -> None:
-    """Nothing is done with readings yet."""
+    match event:
+        case CeilingChanged():
+            readings.changed(state, event)
+        case MemoryReturned():
+            readings.returned(state, event)
+        case FootprintMeasured():
+            readings.measured(state, event)
+        case _:
+            assert_never(event)
 
 
 def _take_of_operator(
@@ -214,6 +233,8 @@ def _take_of_wish(state: State, event: PinAsked | DrainAsked) -> None:
 
 def _time_has_come(state: State, due: Due) -> None:
     match due:
+        case Returning() | Taking():
+            readings.is_overdue(state, due)
         case Idle(model=model):
             residency.stop_unused(state, model)
         case Lease(is_job=True):

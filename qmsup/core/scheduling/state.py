@@ -19,6 +19,7 @@ from qmsup.core.scheduling.records import (
     Ending,
     Lease,
     Listener,
+    Memory,
     Model,
     Places,
     Swap,
@@ -89,6 +90,7 @@ class State:
         self.lapsed: Recent[LeaseId, Lease] = Recent()
         self.ended_jobs: Recent[LeaseId, str] = Recent()
         self.lost: Recent[WorkerId, None] = Recent()
+        self.memory = Memory()
         self.places = Places()
         self.ending: Ending | None = None
         self.is_draining = False

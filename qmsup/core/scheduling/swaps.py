@@ -3,10 +3,10 @@
 A swap is ended by reports about exactly the incarnations it asked for, in whatever order they come.
 """
 
-from qmsup.core.scheduling import residency, waiting
+from qmsup.core.scheduling import memory, residency, waiting
 from qmsup.core.scheduling.admission import Serves, judge_joiner
 from qmsup.core.scheduling.line import Rank, Waiter
-from qmsup.core.scheduling.records import Model, Swap, SwapPhase
+from qmsup.core.scheduling.records import Memo, Model, Swap, SwapPhase
 from qmsup.core.scheduling.state import State
 from qmsup.errors import Code, Refusal
 from qmsup.ids import ModelId, RequestId
@@ -32,9 +32,12 @@ def start(
     for victim in evict:
         if not state.models[victim].is_gone:
             swap.left.add(victim)
+            swap.victims |= state.models[victim].incarnations
             residency.stop(state, state.models[victim])
+    if model.is_pinned:
+        state.stir_all()  # now it stands in the way of others for good
     if not swap.left:
-        _load(state, model, swap)
+        _go_on(state, swap)
     return swap
 
 
@@ -54,6 +57,10 @@ def abort(state: State, swap: Swap, *, is_wanted_gone: bool = False) -> None:
     if swap.phase is SwapPhase.LOADING:
         order = residency.stop if is_wanted_gone else residency.give_up_start
         order(state, state.models[swap.target])
+    elif swap.phase is SwapPhase.SETTLING:
+        ended(state, swap)
+    else:
+        state.stir_all()  # what it would have taken is free for others
 
 
 def victim_gone(state: State, victim: ModelId) -> None:
@@ -62,7 +69,14 @@ def victim_gone(state: State, victim: ModelId) -> None:
         if victim in swap.left:
             swap.left.discard(victim)
             if not swap.left:
-                _evicted(state, swap)
+                _go_on(state, swap)
+
+
+def memory_moved(state: State) -> None:
+    """Memory came back, or will not: loads that wait for it go on."""
+    for swap in list(state.swaps.values()):
+        if swap.phase is SwapPhase.SETTLING:
+            _go_on(state, swap)
 
 
 def loaded(state: State, swap: Swap) -> None:
@@ -95,9 +109,14 @@ def failed(state: State, swap: Swap, reason: str, last_lines: str) -> None:
         message=words,
         retry_after=model.back_off.left(state.now),
     )
+    _refuse(state, swap, refusal)
+
+
+def _refuse(state: State, swap: Swap, refusal: Refusal) -> None:
+    """Nobody who waits for it is served."""
     joiners = sorted(swap.joiners, key=_rank)
     swap.joiners.clear()
-    _close(state, model)
+    _close(state, state.models[swap.target])
     for waiter in joiners:
         waiting.turn_away(state, waiter, refusal)
 
@@ -111,11 +130,29 @@ def _rank(waiter: Waiter) -> Rank:
     return waiter.rank
 
 
-def _evicted(state: State, swap: Swap) -> None:
+def _go_on(state: State, swap: Swap) -> None:
+    """What had to stop is gone: load the target, once its memory is back and if there is room."""
+    model = state.models[swap.target]
     if swap.is_aborting:
         ended(state, swap)
+    elif memory.is_on_its_way(state, model, swap):
+        swap.phase = SwapPhase.SETTLING
+    elif (lack := memory.lack_now(state, model)) is not None:
+        _find_no_room(state, model, swap, lack)
     else:
-        _load(state, state.models[swap.target], swap)
+        _load(state, model, swap)
+
+
+def _find_no_room(state: State, model: Model, swap: Swap, lack: memory.Lack) -> None:
+    """Do not spawn what would fail, or make others fail; and do not empty the card for it again and again."""
+    free = state.memory.free
+    assert free is not None, "without a reading nothing is known to lack"
+    refusal = memory.refusal_of(model, lack)
+    until = Seconds(state.now + memory.MEMO_LASTS)
+    model.memo = Memo(refusal=refusal, until=until, free=free)
+    state.deadlines.add(until, model)
+    state.record("swap.failed", model=model.id, because=refusal.message)
+    _refuse(state, swap, refusal)
 
 
 def _load(state: State, model: Model, swap: Swap) -> None:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from qmsup.core.scheduling import memory
 from qmsup.core.scheduling.deadlines import Alarm
 from qmsup.core.scheduling.events import RequestArrived
 from qmsup.core.scheduling.line import Because, Waiter
@@ -33,7 +34,7 @@ class ModelView:
         in_flight: leases, offered or held.
         queued: requests and loads that wait for it, in the line or for its swap.
         since: how long it has been in this state.
-        est_vram: what it is charged; 0 = unknown.
+        est_vram: what it is charged, as measured or else estimated; 0 = unknown.
         ttl_left: until it is unloaded because nobody uses it; None = that is not to be.
         hold_left: how long it is kept for somebody who is likely to come back; None = it is not.
         is_pinned: an operator wants it to stay.
@@ -168,6 +169,11 @@ def leases(state: State, now: Seconds) -> tuple[LeaseView, ...]:
     )
 
 
+def footprints(state: State) -> dict[tuple[ModelId, tuple[str, ...]], MiB]:
+    """What models were measured to take, by their arguments: to be told to the next scheduler."""
+    return dict(state.memory.footprints)
+
+
 def tally(state: State, worker: WorkerId) -> Tally:
     """What a worker has, as the worker itself counts it once it has said all that it had to say."""
     listener = state.listeners.get(worker)
@@ -200,7 +206,7 @@ def _model(state: State, model: Model, now: Seconds) -> ModelView:
         in_flight=len(model.leases),
         queued=state.line.count(model.id) + (0 if model.swap is None else len(model.swap.joiners)),
         since=Seconds(now - model.since),
-        est_vram=model.running_spec.est_vram,
+        est_vram=memory.size_of(state, model.running_spec),
         ttl_left=None if model.idle is None else _left(model.idle.alarm, now),
         hold_left=_held(model, now),
         is_pinned=model.is_pinned,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from qmsup.core.eviction.policy import members_of, policy_for
+from qmsup.core.eviction.policy import Actuals, members_of, policy_for
 from qmsup.ids import ModelId
 from qmsup.spec import AllOf, MatrixSpec, Pool
 from qmsup.units import MiB
@@ -34,13 +34,15 @@ def test_a_budget_decides_by_size_and_spares_the_persistent() -> None:
 
 
 def test_what_runs_by_older_arguments_is_charged_by_those() -> None:
-    policy = policy_for(spec_of("a b", sizes=SIZES, vram_budget=MiB(11)), charges={B: MiB(9)})
+    policy = policy_for(
+        spec_of("a b", sizes=SIZES, vram_budget=MiB(11)), Actuals(charges={B: MiB(9)})
+    )
 
     assert policy.eviction_for(A, [B]) == (B,)
 
 
 def test_a_ceiling_tightens_the_budget() -> None:
-    policy = policy_for(spec_of("a b", sizes=SIZES, vram_budget=MiB(11)), ceiling=MiB(10))
+    policy = policy_for(spec_of("a b", sizes=SIZES, vram_budget=MiB(11)), Actuals(ceiling=MiB(10)))
 
     assert policy.eviction_for(A, [B]) == (B,)
 
@@ -49,7 +51,7 @@ def test_a_model_that_is_no_longer_named_stays_in_its_group() -> None:
     stays = group("stays", "x", persistent=True)
     gone = {ModelId("x"): stays}
 
-    assert policy_for(spec_of("a"), groups=gone).eviction_for(A, [ModelId("x")]) == ()
+    assert policy_for(spec_of("a"), Actuals(groups=gone)).eviction_for(A, [ModelId("x")]) == ()
 
 
 def test_a_group_in_ram_makes_two_pools() -> None:
@@ -65,7 +67,7 @@ def test_the_ram_budget_and_what_runs_by_older_arguments_count_in_ram() -> None:
     spec = spec_of("a c d", rams={"c": 4, "d": 4, "a": 2}, ram_budget=MiB(10), groups=(IN_RAM,))
 
     assert policy_for(spec).eviction_for(C, [A, D]) == ()
-    assert policy_for(spec, ram_charges={D: MiB(5)}).eviction_for(C, [A, D]) == (D,)
+    assert policy_for(spec, Actuals(ram_charges={D: MiB(5)})).eviction_for(C, [A, D]) == (D,)
 
 
 def test_the_persistent_stay_in_ram_too() -> None:

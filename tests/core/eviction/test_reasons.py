@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from qmsup.core.eviction.policy import EvictionPolicy, policy_for
+from qmsup.core.eviction.policy import Actuals, EvictionPolicy, policy_for
 from qmsup.core.eviction.reasons import reasons_for
 from qmsup.ids import ModelId
 from qmsup.spec import AllOf, AnyOf, MatrixSpec, Pool, Spec
@@ -54,7 +54,7 @@ def test_what_stays_whatever_comes_is_told_and_so_is_what_does_not_help() -> Non
         "u goes: its size is not known, so nothing can be reckoned with it",
         "a goes: the coldest of those left, it frees 5 000 MiB",
     )
-    tight = policy_for(BUDGET, ceiling=MiB(10000))
+    tight = policy_for(BUDGET, Actuals(ceiling=MiB(10000)))
     assert reasons(tight, "c", "a")[1:] == (
         "the card leaves 10 000 MiB of the budget of 16 384 MiB",
         "a goes: the coldest of those left, it frees 5 000 MiB",

@@ -152,3 +152,17 @@ def test_a_pin_and_its_end_are_recorded_once() -> None:
         told += [record.decision for record in desk.records()]
 
     assert told == ["model.pinned", "model.unpinned"]
+
+
+def test_a_pinned_model_that_is_loaded_refuses_who_waits_already() -> None:
+    # a and b take turns, and so do b and c; a and c stand beside each other.
+    pairs = MatrixSpec(sets={"s": AllOf((A, C)), "t": B})
+    desk = Desk(spec_of("a b c", matrix=pairs))
+
+    desk.play("""
+        r1 asks a -> load a1, loading r1
+        a1 ready  -> grant r1
+        pin x c   -> answer x done
+        r2 asks b -> r2 at 1
+        r3 asks c -> load c2, loading r3, refuse r2 blocked_by_pin
+        """)

@@ -1,0 +1,161 @@
+"""GPU memory as the readings tell it: what a model takes, what there is room for, what is on its way back.
+
+Readings come as events, and only trusted ones do. While there is none, nothing is refused or waited for on their
+account: the budget alone decides, as it does on a box without telemetry.
+"""
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from qmsup.core.scheduling.records import Child, Model, Returning, Swap, SwapPhase, Taking
+from qmsup.core.scheduling.state import State
+from qmsup.errors import Code, Refusal
+from qmsup.ids import Incarnation, ModelId
+from qmsup.spec import ModelSpec
+from qmsup.units import MiB, Seconds
+
+MEMO_LASTS = Seconds(30.0)
+"""So long a model that found no room is not tried again, unless some is freed."""
+_NONE = MiB(0)
+
+
+class Lack(NamedTuple):
+    """There is no room for a model.
+
+    Attributes:
+        need: what it takes.
+        room: what there is for it.
+        passes: there would be room, but for what others under way have yet to take; so it is worth waiting.
+        loading: those of them that are being loaded.
+    """
+
+    need: MiB
+    room: MiB
+    passes: bool = False
+    loading: tuple[ModelId, ...] = ()
+
+
+def size_of(state: State, spec: ModelSpec) -> MiB:
+    """What a start with these arguments takes: as measured, else as the operator says; 0 = unknown.
+
+    A model that makes images may not have made its largest yet, so of the two the larger counts there.
+    """
+    measured = state.memory.footprints.get((spec.id, spec.argv))
+    if measured is None:
+        return spec.est_vram
+    return max(measured, spec.est_vram) if spec.renders else measured
+
+
+def lack_before(state: State, model: Model, evict: Iterable[ModelId]) -> Lack | None:
+    """Whether a model would find no room even when these have stopped; asked before they are told to."""
+    free = state.memory.free
+    need = size_of(state, model.spec)
+    if free is None or not need:
+        return None
+    gone = [state.models[victim] for victim in evict]
+    room = free + sum(entry.left for entry in state.memory.returning.values())
+    room += sum(_held_by(state, victim) for victim in gone)
+    if need > room:
+        return Lack(need, MiB(room))
+    claims = {swap.target: _claim(state, swap) for swap in state.swaps.values()}
+    room -= sum(claims.values()) + _taken_unseen(state)
+    if need <= room:
+        return None
+    return Lack(need, MiB(room), passes=True, loading=tuple(m for m in claims if claims[m]))
+
+
+def lack_now(state: State, model: Model) -> Lack | None:
+    """Whether a model finds no room at this moment, now that it would be spawned."""
+    free = state.memory.free
+    need = size_of(state, model.spec)
+    if free is None or not need:
+        return None
+    others = [swap for swap in state.swaps.values() if swap.phase is SwapPhase.LOADING]
+    room = MiB(free - sum(_claim(state, swap) for swap in others) - _taken_unseen(state))
+    return Lack(need, room) if need > room else None
+
+
+def is_on_its_way(state: State, model: Model, swap: Swap) -> bool:
+    """Whether a load waits for memory: that of its victims, or news of any if it would find no room without.
+
+    Most of it is enough, for a driver keeps some of a process's memory to itself for longer.
+    """
+    returning = state.memory.returning
+    if any(not entry.is_mostly_back for inc, entry in returning.items() if inc in swap.victims):
+        return True
+    return bool(returning or state.memory.taking) and lack_now(state, model) is not None
+
+
+def child_ready(state: State, child: Child) -> None:
+    """A child has taken what it needs; the reading that shows it is still to come, but not for long."""
+    memory = state.memory
+    left = size_of(state, child.spec) - memory.held.get(child.incarnation, _NONE)
+    if memory.free is not None and left > 0:
+        entry = Taking(child.incarnation, MiB(left))
+        memory.taking[child.incarnation] = entry
+        at = Seconds(state.now + state.spec.scheduler.settle)
+        entry.alarm = state.deadlines.add(at, entry)
+
+
+def child_gone(state: State, incarnation: Incarnation) -> None:
+    """A child's end was reported: what it held is on its way back, for as long as that may take."""
+    memory = state.memory
+    held = memory.held.pop(incarnation, _NONE)
+    if (taking := memory.taking.get(incarnation)) is not None:
+        held = MiB(held + taking.left)
+        forget_taking(state, taking)
+    if memory.free is None or not held:
+        return
+    entry = Returning(incarnation, held)
+    memory.returning[incarnation] = entry
+    at = Seconds(state.now + state.spec.scheduler.settle)
+    entry.alarm = state.deadlines.add(at, entry)
+
+
+def forget_returning(state: State, entry: Returning) -> None:
+    """It is back, or is waited for no longer."""
+    state.deadlines.cancel(entry.alarm)
+    state.memory.returning.pop(entry.incarnation, None)
+
+
+def forget_taking(state: State, entry: Taking) -> None:
+    """A reading has shown it, or never will."""
+    state.deadlines.cancel(entry.alarm)
+    state.memory.taking.pop(entry.incarnation, None)
+
+
+def refusal_of(model: Model, lack: Lack) -> Refusal:
+    """The words, with both numbers."""
+    return Refusal(
+        code=Code.INSUFFICIENT_VRAM,
+        message=f"model {str(model.id)!r} needs {lack.need} MiB of GPU memory and finds {lack.room} MiB: "
+        "free some, or lower what it takes (estVramGB, its context, its offload)",
+        retry_after=MEMO_LASTS,
+    )
+
+
+def refused_lately(state: State, model: Model) -> Refusal | None:
+    """The refusal that still stands: it found no room a short while ago, and none has been freed."""
+    memo = model.memo
+    return memo.refusal if memo is not None and state.now < memo.until else None
+
+
+def _held_by(state: State, model: Model) -> int:
+    return sum(state.memory.held.get(incarnation, _NONE) for incarnation in model.incarnations)
+
+
+def _taken_unseen(state: State) -> int:
+    return sum(entry.left for entry in state.memory.taking.values())
+
+
+def _claim(state: State, swap: Swap) -> int:
+    """What a swap under way has yet to take of what is free or on its way back."""
+    target = state.models[swap.target]
+    if swap.phase is SwapPhase.LOADING:
+        child = target.child
+        assert child is not None, "a load has a child"
+        return max(0, size_of(state, child.spec) - state.memory.held.get(child.incarnation, _NONE))
+    if swap.is_aborting:
+        return 0
+    freed = sum(_held_by(state, state.models[victim]) for victim in swap.left)
+    return max(0, size_of(state, target.spec) - freed)

@@ -1,0 +1,75 @@
+"""What is done about readings of the GPU memory. Each may help somebody who waits, or tell him that nothing will."""
+
+from qmsup.core.scheduling import memory, residency, swaps
+from qmsup.core.scheduling.events import CeilingChanged, FootprintMeasured, MemoryReturned
+from qmsup.core.scheduling.records import Returning, Taking
+from qmsup.core.scheduling.state import State
+from qmsup.units import MiB, mib_from_gb
+
+_FREED = mib_from_gb(0.15)
+"""So much more free memory makes a refusal worth thinking over; less is jitter."""
+
+
+def changed(state: State, event: CeilingChanged) -> None:
+    """The newest reading counts. A tighter ceiling stops nothing that runs; it counts for the next load."""
+    known = state.memory
+    is_other = known.ceiling != event.ceiling
+    known.ceiling = event.ceiling
+    known.held = dict(event.held) if event.free is not None else {}
+    for taking in list(known.taking.values()):
+        memory.forget_taking(state, taking)
+    _now_free(state, event.free)
+    if event.free is None:
+        for entry in list(known.returning.values()):
+            memory.forget_returning(state, entry)
+    if is_other:
+        limit = "none" if event.ceiling is None else f"{event.ceiling} MiB"
+        state.record("memory.ceiling", because=limit)
+        residency.renew_policy(state)
+    _go_on(state)
+
+
+def returned(state: State, event: MemoryReturned) -> None:
+    """Memory of a child that ended came back."""
+    _now_free(state, event.free)
+    entry = state.memory.returning.get(event.incarnation)
+    if entry is not None:
+        entry.returned = event.returned
+        if not entry.left:
+            memory.forget_returning(state, entry)
+    _go_on(state)
+
+
+def is_overdue(state: State, entry: Returning | Taking) -> None:
+    """What has not come back by now, or has not been seen to be taken, is not waited for."""
+    if isinstance(entry, Returning):
+        memory.forget_returning(state, entry)
+    else:
+        memory.forget_taking(state, entry)
+    _go_on(state)
+
+
+def measured(state: State, event: FootprintMeasured) -> None:
+    """What a child was seen to use at most. It counts once the child has proven that it works."""
+    if event.incarnation is None:
+        residency.know_footprint(state, event.model, event.argv, event.peak)
+        return
+    model = state.models.get(event.model)
+    child = None if model is None else model.child
+    if child is not None and child.incarnation == event.incarnation and event.peak > child.peak:
+        child.peak = event.peak
+        if child.has_served:
+            residency.know_footprint(state, event.model, child.spec.argv, child.peak)
+
+
+def _now_free(state: State, free: MiB | None) -> None:
+    state.memory.free = free
+    for model in state.models.values():
+        memo = model.memo
+        if memo is not None and free is not None and free >= memo.free + _FREED:
+            model.memo = None
+
+
+def _go_on(state: State) -> None:
+    swaps.memory_moved(state)
+    state.stir_all()
