@@ -33,7 +33,7 @@ from qmsup.core.scheduling.events import (
     Woke,
 )
 from qmsup.core.scheduling.line import Wants
-from qmsup.core.scheduling.scheduler import Scheduler, _take
+from qmsup.core.scheduling.scheduler import Scheduler, _settle, _take
 from qmsup.core.scheduling.state import State
 from qmsup.ids import AskId, LeaseId, ListenerName, ModelId, RequestId, WorkerId
 from qmsup.spec import HoldOn, OnExit, SchedulerSpec, Spec
@@ -75,10 +75,10 @@ def naive_handle(state: State, event: Event, now: Seconds) -> list[Effect]:
     """What `handle` promises to be like: after every event the whole line is walked, and each is judged."""
     state.begin(now)
     requests.pass_time(state)
-    requests.settle(state, naive_walk)
+    _settle(state, naive_walk)
     _take(state, event)
     state.stir_all()
-    requests.settle(state, naive_walk)
+    _settle(state, naive_walk)
     if state.ending is not None:
         shutdown.go_on(state)
     if state.line.has_moved:

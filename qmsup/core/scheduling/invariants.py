@@ -5,7 +5,7 @@ Tests look after every step; the daemon does under `QMSUP_CHECK=1`. It walks eve
 
 from collections.abc import Iterable, Iterator
 
-from qmsup.core.scheduling import closers
+from qmsup.core.scheduling import closers, law
 from qmsup.core.scheduling.admission import Waits, judge
 from qmsup.core.scheduling.line import Waiter
 from qmsup.core.scheduling.records import Closers, Model, Phase, Swap, SwapPhase
@@ -190,6 +190,8 @@ def _of_waiting(state: State) -> Iterator[str]:
     """Nobody waits who could be served, or beside a box where nothing happens."""
     if state.running_beside(ModelId("")) != state.by_coldness():
         yield f"{state.running_beside(ModelId(''))} is not the order in which models make room"
+    for overdue in law.overdue(state):
+        yield f"{overdue} has no place since the reload, is idle, and is still there"
     if state.stirred or state.is_stirred:
         yield "something changed, and the line was not looked at"
     for group in state.line.groups.values():

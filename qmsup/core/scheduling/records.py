@@ -250,6 +250,11 @@ class Model:
         return self.child is not None and self.child.phase is Phase.READY
 
     @property
+    def is_up(self) -> bool:
+        """A child starts or serves, and is not told to stop."""
+        return self.child is not None and self.child.phase is not Phase.STOPPING
+
+    @property
     def is_gone(self) -> bool:
         """No process of it is left."""
         return self.child is None and not self.leaving
@@ -363,6 +368,19 @@ class Unload:
 
 
 @dataclass(slots=True, eq=False)
+class Law:
+    """Whether the configuration lets stand together what runs.
+
+    Attributes:
+        is_doubtful: another one came, and not all that has no place has stopped.
+        alarm: the end of a hold that keeps such a model.
+    """
+
+    is_doubtful: bool = False
+    alarm: Alarm | None = None
+
+
+@dataclass(slots=True, eq=False)
 class Ending:
     """The scheduler is shutting down.
 
@@ -391,5 +409,5 @@ class Idle:
     alarm: Alarm | None = None
 
 
-Due = Idle | Returning | Taking | Lease | Waiter | Listener | Model | Ending | Places
+Due = Idle | Law | Returning | Taking | Lease | Waiter | Listener | Model | Ending | Places
 """Whatever a deadline is about."""

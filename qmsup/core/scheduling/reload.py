@@ -1,7 +1,7 @@
-"""A new configuration. What runs keeps running; what is no longer named ends when it is idle."""
+"""A new configuration. What runs keeps running; what is no longer named, or has no place, ends when it is idle."""
 
 from qmsup.core.eviction.policy import members_of
-from qmsup.core.scheduling import residency, swaps, ttl, waiting
+from qmsup.core.scheduling import law, residency, swaps, ttl, waiting
 from qmsup.core.scheduling.admission import unknown_model
 from qmsup.core.scheduling.records import Model
 from qmsup.core.scheduling.state import State
@@ -33,6 +33,7 @@ def applied(state: State, spec: Spec) -> None:
     for model in state.models.values():
         ttl.watch(state, model)
     residency.renew_policy(state)
+    law.proclaim(state)
     state.reorder()
     state.record("config.applied", evicts=tuple(model.id for model in removed))
     state.stir_all()

@@ -1,11 +1,13 @@
 """The one door: `Scheduler.handle(event, now) -> list[Effect]`. No clock, thread, socket or log behind it."""
 
+from collections.abc import Callable
 from typing import assert_never
 
 from qmsup.core.scheduling import (
     children,
     draining,
     jobs,
+    law,
     leases,
     listeners,
     pins,
@@ -52,6 +54,7 @@ from qmsup.core.scheduling.records import (
     Due,
     Ending,
     Idle,
+    Law,
     Lease,
     Listener,
     Model,
@@ -99,15 +102,23 @@ class Scheduler:
         state = self._state
         state.begin(now)
         requests.pass_time(state)
-        requests.settle(state)
+        _settle(state)
         _take(state, event)
-        requests.settle(state)
+        _settle(state)
         if state.ending is not None:
             shutdown.go_on(state)
         if state.line.has_moved:
             places.tell(state)
         state.emit(ArmWake(cause=state.event, at=state.wake))
         return state.effects
+
+
+def _settle(state: State, walk: Callable[[State], None] | None = None) -> None:
+    """Serve whoever can be served, and stop what a reload left without a place if nobody needs it now."""
+    is_to_be_enforced = law.is_to_be_enforced(state)
+    requests.settle(state, walk)
+    if is_to_be_enforced and law.enforce(state):
+        requests.settle(state, walk)
 
 
 def _take(state: State, event: Event) -> None:
@@ -233,10 +244,6 @@ def _take_of_wish(state: State, event: PinAsked | DrainAsked) -> None:
 
 def _time_has_come(state: State, due: Due) -> None:
     match due:
-        case Returning() | Taking():
-            readings.is_overdue(state, due)
-        case Idle(model=model):
-            residency.stop_unused(state, model)
         case Lease(is_job=True):
             jobs.expired(state, due)
         case Lease():
@@ -250,6 +257,18 @@ def _time_has_come(state: State, due: Due) -> None:
         case Places():
             due.alarm = None
         case Model():
-            pass  # its back-off is over: the next request tries again
+            pass  # its back-off is over, or its refusal stands no longer: the next request tries again
+        case _:
+            _time_has_come_for_residents(state, due)
+
+
+def _time_has_come_for_residents(state: State, due: Idle | Law | Returning | Taking) -> None:
+    match due:
+        case Idle(model=model):
+            residency.stop_unused(state, model)
+        case Law():
+            law.time_has_come(state)
+        case Returning() | Taking():
+            readings.is_overdue(state, due)
         case _:
             assert_never(due)

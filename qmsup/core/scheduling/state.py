@@ -17,6 +17,7 @@ from qmsup.core.scheduling.records import (
     Closers,
     Due,
     Ending,
+    Law,
     Lease,
     Listener,
     Memory,
@@ -91,6 +92,7 @@ class State:
         self.ended_jobs: Recent[LeaseId, str] = Recent()
         self.lost: Recent[WorkerId, None] = Recent()
         self.memory = Memory()
+        self.law = Law()
         self.places = Places()
         self.ending: Ending | None = None
         self.is_draining = False
