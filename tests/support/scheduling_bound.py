@@ -8,6 +8,7 @@ them has ended, and the closers ahead of it.
 """
 
 from dataclasses import dataclass, field
+from functools import partial
 
 from qmsup.core.scheduling.events import ConfigApplied, Event, UnloadAsked
 from qmsup.core.scheduling.line import Rank
@@ -75,24 +76,19 @@ class Bound:
         begun: list[Swap],
         ended: set[Swap],
     ) -> None:
-        if watch.swaps & ended:
+        is_ahead = any(waiter.rank < closer.rank for swap in begun for waiter in swap.joiners)
+        if (watch.swaps & ended) or is_ahead or any(map(partial(self._is_fair, closer), granted)):
             watch.leases |= self._shut(state, closer)
-        for lease in granted:
-            rank = self.ranks.get(RequestId(lease.id))
-            is_ahead = rank is not None and rank < closer.rank
-            was_counted = (
-                rank is None and lease.is_held
-            )  # it was in flight all along: revived, or told again
-            if is_ahead or was_counted:
-                watch.leases.add(lease.id)
-        for swap in begun:
-            ranks = [waiter.rank for waiter in swap.joiners]
-            if any(rank < closer.rank for rank in ranks):
-                watch.swaps.add(swap)
+            watch.swaps |= {swap for swap in begun if is_ahead}
+
+    def _is_fair(self, closer: Closer, lease: Lease) -> bool:
+        """Whether a new lease was ahead of a closer, or in flight all along: revived, told again, a request's job."""
+        rank = self.ranks.get(RequestId(lease.id))
+        return lease.is_held if rank is None else rank < closer.rank
 
     def _check(self, state: State, closer: Closer, watch: Watch) -> None:
         live = watch.leases & set(state.leases) or watch.swaps & set(state.swaps.values())
-        assert live, f"what was in the way of {closer} has ended, and it still waits"
+        assert live, f"what was in the way of {closer} has ended, and still it waits"
 
     def _remember(self, state: State) -> None:
         self.ranks = {request: waiter.rank for request, waiter in state.waiters.items()}

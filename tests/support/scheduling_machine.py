@@ -16,6 +16,7 @@ from qmsup.core.scheduling.events import (
     GrantAccepted,
     GrantDeclined,
     LeaseReleased,
+    LeaseRequested,
     ListenerJoined,
     ListenerLost,
     ListenerSuspected,
@@ -26,6 +27,7 @@ from qmsup.core.scheduling.events import (
     ProcessReady,
     ProcessStarting,
     ProcessStopped,
+    ReleaseAsked,
     RequestAbandoned,
     RequestArrived,
     ShutdownAsked,
@@ -113,6 +115,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         self.names = 0
         self.world = World()
         self.bound = Bound()
+        self.jobs: list[LeaseId] = []
         self.live: set[WorkerId] = set()
         self.history: list[tuple[Event, Seconds, list[Effect]]] = []
         self.is_reloaded = False
@@ -328,6 +331,20 @@ class SchedulerMachine(RuleBasedStateMachine):
         self.names += 1
         self.tell(LoadAsked(ask=AskId(f"l{self.names}"), model=model))
 
+    @rule(model=MODELS)
+    def begin_a_job(self, model: ModelId) -> None:
+        self.names += 1
+        job = LeaseId(f"j{self.names}")
+        self.jobs.append(job)
+        self.tell(LeaseRequested(ask=AskId(f"a{job}"), lease=job, model=model, ttl=Seconds(30.0)))
+
+    @rule(pick=PICK)
+    def end_a_job(self, pick: int) -> None:
+        if self.jobs:
+            self.names += 1
+            job = self.jobs.pop(pick % len(self.jobs))
+            self.tell(ReleaseAsked(ask=AskId(f"e{self.names}"), lease=job))
+
     @rule(pick=PICK)
     def withdraw(self, pick: int) -> None:
         if self.names:
@@ -410,6 +427,8 @@ class SchedulerMachine(RuleBasedStateMachine):
             elif asked := self.some_request(0, granted=True, accepted=True):
                 asked.is_over = True
                 self.tell(LeaseReleased(lease=LeaseId(asked.request), outcome=Outcome.FINISHED))
+            elif self.jobs:
+                self.end_a_job(0)
             elif not self.let_a_process_answer() and not self.let_a_turn_come():
                 break
         if self.scheduler.state.ending is not None:

@@ -92,9 +92,7 @@ def judge_joiner(model: Model, wants: Wants) -> Serves | Waits:
     """What becomes of who waited for a load that has just ended: served up to the limit, whoever else waits."""
     if wants is Wants.NOTHING:
         return _WAITS[Because.SILENT]
-    if wants is Wants.READY or len(model.leases) < model.limit:
-        return _SERVES
-    return _WAITS[Because.AT_LIMIT]
+    return _SERVES if _has_room(model, wants) else _WAITS[Because.AT_LIMIT]
 
 
 def _judge_ready(state: State, model: Model, case: Case, rank: Rank) -> Verdict:
@@ -103,9 +101,15 @@ def _judge_ready(state: State, model: Model, case: Case, rank: Rank) -> Verdict:
         return _WAITS[Because.CLOSING]
     if case.wants is Wants.READY:
         return _SERVES
-    if closers.closing(state, model, case, rank) is not None:
+    # A job may be of a request in flight, which ends only once the job has its lease.
+    is_under_way = case.wants is Wants.JOB and any(not x.is_job for x in model.leases.values())
+    if not is_under_way and closers.closing(state, model, case, rank) is not None:
         return _WAITS[Because.YIELDS]
-    return _SERVES if len(model.leases) < model.limit else _WAITS[Because.AT_LIMIT]
+    return _SERVES if _has_room(model, case.wants) else _WAITS[Because.AT_LIMIT]
+
+
+def _has_room(model: Model, wants: Wants) -> bool:
+    return wants is not Wants.LEASE or len(model.leases) < model.limit
 
 
 def _judge_start(state: State, model: Model, case: Case, rank: Rank) -> Verdict:

@@ -45,11 +45,13 @@ class Because(StrEnum):
 class Wants(StrEnum):
     """What a waiter is after."""
 
+    JOB = "job"
+    """A lease on top of the model's limit: the request that began the job may still be in flight."""
     LEASE = "lease"
     NOTHING = "nothing"
     """Its listener is silent: it keeps its place and is passed over."""
     READY = "ready"
-    """The model has to be ready, with room or not: a load takes no lease, and a job's comes on top of the limit."""
+    """The model has to be ready, with room or not: no lease is taken."""
 
 
 class Case(NamedTuple):

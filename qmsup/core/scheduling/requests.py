@@ -39,7 +39,8 @@ def load_asked(state: State, event: LoadAsked | LeaseRequested) -> None:
     """A control client wants a model ready, or a job a lease of it."""
     if state.is_repeated(event.ask):
         return
-    _admit(state, _waiter(state, event, Wants.READY))
+    wants = Wants.READY if isinstance(event, LoadAsked) else Wants.JOB
+    _admit(state, _waiter(state, event, wants))
 
 
 def abandoned(state: State, request: RequestId) -> None:

@@ -149,7 +149,7 @@ class State:
         if self._rendering is None:
             self._rendering = tuple(
                 model.id
-                for model in self.models.values()
+                for model in self._residents.values()
                 if model.leases and model.running_spec.renders
             )
         return self._rendering

@@ -96,6 +96,8 @@ def _steps(dice: random.Random) -> list[tuple[Step, float]]:
         ),
         (lambda m: m.load(model=model()), 4),
         (lambda m: m.withdraw(pick=pick()), 2),
+        (lambda m: m.begin_a_job(model=model()), 1),
+        (lambda m: m.end_a_job(pick=pick()), 2),
         (lambda m: m.fall_silent(worker=worker(), is_so=True), 1),
         (lambda m: m.greet_again(worker=worker()), 1),
         (lambda m: m.lose(worker=worker(), is_so=len(m.live) > 1), 0.3),

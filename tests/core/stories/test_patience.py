@@ -341,6 +341,12 @@ RENDERS = {
         a1 ready   -> grant r1
         r2 asks v  -> load v2, loading r2
         """,
+    "a render whose child died locks nobody out": """
+        r1 asks v  -> load v1, loading r1
+        v1 ready   -> grant r1
+        r2 asks a  -> r2 at 1
+        v1 fails   -> load a2, loading r2
+        """,
     "an idle render model locks nobody out": """
         r1 asks v  -> load v1, loading r1
         v1 ready   -> grant r1
