@@ -79,8 +79,8 @@ def naive_handle(state: State, event: Event, now: Seconds) -> list[Effect]:
     requests.pass_time(state)
     _settle(state, naive_walk)
     _take(state, event)
-    state.stir_all()
     _settle(state, naive_walk)
+    naive_walk(state)
     if state.ending is not None:
         shutdown.go_on(state)
     if state.line.has_moved:

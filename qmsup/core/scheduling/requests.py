@@ -29,6 +29,9 @@ def arrived(state: State, event: RequestArrived) -> None:
         return
     if not waiting.is_heard(state, event.listener):
         return
+    if state.is_stirred and state.line.past:
+        drain(state)  # whoever is heard again with it comes first
+        state.stir_all()
     model = state.models.get(event.model)
     waiter = _waiter(state, event, Wants.LEASE, patience=event.patience, waited=event.waited)
     waiter.was_ready = model is not None and model.is_ready

@@ -1,0 +1,290 @@
+"""Nobody waits for ever: whoever is past its patience closes what it needs to those who came later."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pytest
+
+from tests.support.scheduling import Desk, spec_of
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A story and the box it happens on."""
+
+    told: str
+    evicts: Mapping[str, str]
+    slots: int = 4
+    renders: str = ""
+
+
+STORIES = {
+    "overlapping requests on a model end before somebody who has waited long enough": Told(
+        """
+        r1 asks a            -> load a1, loading r1
+        a1 ready             -> grant r1
+        late asks b patience=1 -> late at 1
+        r2 asks a            -> grant r2
+        at 0.5               ->
+        r1 ends              ->
+        r3 asks a            -> grant r3
+        at 1                 ->
+        r4 asks a            -> r4 at 2
+        r2 ends              ->
+        r5 asks a            -> r5 at 3
+        r3 ends              -> stop a1, loading late
+        a1 gone              -> load b2
+        b2 ready             -> grant late
+        late ends            -> stop b2, loading r4, loading r5
+        b2 gone              -> load a3
+        a3 ready             -> grant r4, grant r5
+        """,
+        {"a": "b", "b": "a"},
+    ),
+    "with patience 0 it begins at once": Told(
+        """
+        r1 asks a              -> load a1, loading r1
+        a1 ready               -> grant r1
+        late asks b patience=0 -> late at 1
+        r2 asks a              -> r2 at 2
+        r1 ends                -> stop a1, loading late
+        """,
+        {"a": "b", "b": "a"},
+    ),
+    "who leaves opens what it closed": Told(
+        """
+        r1 asks a              -> load a1, loading r1
+        a1 ready               -> grant r1
+        late asks b patience=0 -> late at 1
+        r2 asks a              -> r2 at 2
+        late leaves            -> grant r2
+        """,
+        {"b": "a"},
+    ),
+    "so does who runs out of time": Told(
+        """
+        r1 asks a                        -> load a1, loading r1
+        a1 ready                         -> grant r1
+        r1 accepts                       ->
+        late asks b patience=0 timeout=3 -> late at 1
+        r2 asks a                        -> r2 at 2
+        at 3                             -> refuse late wait_timeout, grant r2
+        """,
+        {"b": "a"},
+    ),
+    "and who falls silent; heard again, it stands where it arrived": Told(
+        """
+        r1 asks a                     -> load a1, loading r1
+        a1 ready                      -> grant r1
+        late asks b patience=0 from=w2 -> late at 1
+        r2 asks a                     -> r2 at 2
+        w2 silent                     -> grant r2
+        r3 asks a from=w2             -> r3 at 2
+        r4 asks a                     -> r4 at 3
+        """,
+        {"b": "a"},
+    ),
+    "other models are served and loaded meanwhile": Told(
+        """
+        r1 asks a              -> load a1, loading r1
+        a1 ready               -> grant r1
+        late asks b patience=0 -> late at 1
+        r2 asks c              -> load c2, loading r2
+        c2 ready               -> grant r2
+        r3 asks c              -> grant r3
+        """,
+        {"b": "a"},
+    ),
+    "what it needs is not loaded or stopped for others": Told(
+        """
+        r1 asks a              -> load a1, loading r1
+        a1 ready               -> grant r1
+        load x c               -> load c2
+        c2 ready               -> answer x done
+        late asks b patience=0 -> late at 1
+        r2 asks d              -> r2 at 2
+        r3 asks e              -> r3 at 3
+        r1 ends                -> stop a1, stop c2, loading late
+        """,
+        {"b": "a c", "d": "c", "e": "b"},
+    ),
+    "two that do not meet close side by side": Told(
+        """
+        r1 asks a            -> load a1, loading r1
+        a1 ready             -> grant r1
+        r2 asks c            -> load c2, loading r2
+        c2 ready             -> grant r2
+        r3 asks b patience=0 -> r3 at 1
+        r4 asks d patience=0 -> r4 at 2
+        r5 asks a            -> r5 at 3
+        r6 asks c            -> r6 at 4
+        r2 ends              -> stop c2, loading r4
+        r1 ends              -> stop a1, loading r3
+        """,
+        {"b": "a", "d": "c"},
+    ),
+    "of two that meet the first in the line closes": Told(
+        """
+        r1 asks a            -> load a1, loading r1
+        a1 ready             -> grant r1
+        r2 asks c            -> load c2, loading r2
+        c2 ready             -> grant r2
+        r3 asks b patience=0 -> r3 at 1
+        r4 asks d patience=0 -> r4 at 2
+        r5 asks c            -> grant r5
+        """,
+        {"b": "a", "d": "a c"},
+    ),
+    "an earlier one whose patience ends later goes before it": Told(
+        """
+        r1 asks a              -> load a1, loading r1
+        a1 ready               -> grant r1
+        r1 accepts             ->
+        r2 asks a patience=5   -> r2 at 1
+        r3 asks b patience=1   -> r3 at 2
+        at 1                   ->
+        r4 asks a              -> r4 at 3
+        r1 ends                -> stop a1, loading r3
+        """,
+        {"b": "a"},
+        slots=1,
+    ),
+    "who is past its patience before it is not closed out": Told(
+        """
+        r1 asks a              -> load a1, loading r1
+        a1 ready               -> grant r1
+        r1 accepts             ->
+        r2 asks a patience=0   -> r2 at 1
+        r3 asks b patience=0   -> r3 at 2
+        r4 asks a patience=0   -> r4 at 3
+        r1 ends                -> grant r2
+        r2 ends                -> stop a1, loading r3
+        """,
+        {"b": "a"},
+        slots=1,
+    ),
+    "what was loaded serves those it was loaded for before it is closed": Told(
+        """
+        r1 asks a              -> load a1, loading r1
+        late asks b patience=0 -> late at 1
+        r2 asks a              -> loading r2
+        a1 ready               -> grant r1, grant r2
+        r3 asks a              -> r3 at 2
+        r1 ends                ->
+        r2 ends                -> stop a1, loading late
+        """,
+        {"b": "a"},
+    ),
+    "joiners over the limit yield to who was there before them": Told(
+        """
+        r1 asks a              -> load a1, loading r1
+        late asks b patience=0 -> late at 1
+        r2 asks a              -> loading r2
+        a1 ready               -> grant r1
+        r1 ends                -> stop a1, loading late
+        """,
+        {"b": "a"},
+        slots=1,
+    ),
+    "overlapping renders end before somebody they lock out": Told(
+        """
+        r1 asks v              -> load v1, loading r1
+        v1 ready               -> grant r1
+        late asks b patience=0 -> late at 1
+        r2 asks v              -> r2 at 2
+        r1 ends                -> load b2, loading late, grant r2
+        """,
+        {},
+        renders="v w",
+    ),
+    "two render models do not take turns in locking it out": Told(
+        """
+        r1 asks v              -> load v1, loading r1
+        v1 ready               -> grant r1
+        load x w               -> load w2
+        w2 ready               -> answer x done
+        late asks b patience=0 -> late at 1
+        r2 asks w              -> r2 at 2
+        r1 ends                -> load b3, loading late, grant r2
+        """,
+        {},
+        renders="v w",
+    ),
+    "nor one that would have to be loaded first": Told(
+        """
+        r1 asks v              -> load v1, loading r1
+        v1 ready               -> grant r1
+        late asks b patience=0 -> late at 1
+        r2 asks w              -> r2 at 2
+        r1 ends                -> load b2, loading late, load w3, loading r2
+        """,
+        {},
+        renders="v w",
+    ),
+    "a render that waits lets other renders pass": Told(
+        """
+        r1 asks a              -> load a1, loading r1
+        a1 ready               -> grant r1
+        r2 asks v patience=0   -> r2 at 1
+        r3 asks w              -> load w2, loading r3
+        """,
+        {"v": "a"},
+        renders="v w",
+    ),
+    "a request whose job is not leased yet gets that lease on a closed model": Told(
+        """
+        r1 asks v              -> load v1, loading r1
+        v1 ready               -> grant r1
+        late asks b patience=0 -> late at 1
+        lease x j1 v           -> answer x done
+        r1 ends                ->
+        lease y j2 v           ->
+        release z j1           -> answer z done, load b2, loading late, answer y done
+        """,
+        {},
+        renders="v",
+    ),
+    "a model in a long job is not closed, nor what would have to stop beside it": Told(
+        """
+        lease x j1 a           -> load a1
+        a1 ready               -> answer x done
+        load y c               -> load c2
+        c2 ready               -> answer y done
+        late asks b patience=0 -> late at 1
+        r1 asks a              -> grant r1
+        r2 asks c              -> grant r2
+        r3 asks d              -> r3 at 2
+        r2 ends                -> stop c2, loading r3
+        release z j1           -> answer z done
+        r4 asks a              -> r4 at 2
+        """,
+        {"b": "a c", "d": "c"},
+    ),
+    "a chain of them is served one after the other, as they came": Told(
+        """
+        r1 asks a            -> load a1, loading r1
+        a1 ready             -> grant r1
+        r2 asks b patience=0 -> r2 at 1
+        r3 asks c patience=0 -> r3 at 2
+        r4 asks a patience=0 -> r4 at 3
+        r1 ends              -> stop a1, loading r2
+        a1 gone              -> load b2
+        r5 asks b            -> loading r5
+        b2 ready             -> grant r2, grant r5
+        r6 asks b            -> r6 at 3
+        r2 ends              ->
+        r5 ends              -> stop b2, loading r3
+        b2 gone              -> load c3
+        c3 ready             -> grant r3
+        r3 ends              -> stop c3, loading r4
+        """,
+        {"a": "b c", "b": "a c", "c": "a b"},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_it_is_told(name: str) -> None:
+    story = STORIES[name]
+    spec = spec_of("a b c d e v w", slots=story.slots, renders=story.renders)
+    Desk(spec, evicts=story.evicts).play(story.told)
