@@ -21,8 +21,11 @@ def proclaim(state: State) -> None:
 
 
 def is_to_be_enforced(state: State) -> bool:
-    """Whether something happened that may let a resident be stopped, since it was last looked at."""
-    return state.law.is_doubtful and state.is_stirred and state.ending is None
+    """Whether a resident may have to be stopped.
+
+    One that came into use stands elsewhere among the others, so it is not only an end that can decide it.
+    """
+    return state.law.is_doubtful and state.ending is None
 
 
 def enforce(state: State) -> bool:

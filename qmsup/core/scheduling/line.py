@@ -131,16 +131,27 @@ class Line:
     Attributes:
         groups: by case; none is empty.
         past: how many are past their patience.
+        has_held: since everybody was last looked at, somebody was found to wait for a hold.
         has_moved: somebody's place has changed since the places were last told.
     """
 
-    __slots__ = ("_latest", "_priority", "groups", "has_moved", "past", "size", "streaming")
+    __slots__ = (
+        "_latest",
+        "_priority",
+        "groups",
+        "has_held",
+        "has_moved",
+        "past",
+        "size",
+        "streaming",
+    )
 
     def __init__(self, priority: Mapping[ModelId, int]) -> None:
         self.groups: dict[Case, Group] = {}
         self.size = 0
         self.streaming = 0
         self.past = 0
+        self.has_held = False
         self.has_moved = False
         self._priority = priority
         self._latest = Rank(Seconds(float("-inf")), 0)

@@ -8,7 +8,7 @@ from qmsup.core.scheduling import closers, leases, swaps, waiting
 from qmsup.core.scheduling.admission import Joins, Refuses, Serves, Starts, Waits, judge
 from qmsup.core.scheduling.effects import Refuse
 from qmsup.core.scheduling.events import LeaseReleased, LeaseRequested, LoadAsked, RequestArrived
-from qmsup.core.scheduling.line import Case, Group, Rank, Waiter, Wants
+from qmsup.core.scheduling.line import Because, Case, Group, Rank, Waiter, Wants
 from qmsup.core.scheduling.records import Closers, Model
 from qmsup.core.scheduling.state import State
 from qmsup.errors import Code, Refusal
@@ -147,6 +147,7 @@ def drain(state: State) -> None:
         verdict = judge(state, group.case, waiter.rank)
         if isinstance(verdict, Waits):
             group.because = verdict.because
+            state.line.has_held |= verdict.because is Because.HELD
             closers.name(state, group.case, waiter.rank, verdict.because)
             continue
         state.line.remove(waiter)
@@ -157,6 +158,8 @@ def drain(state: State) -> None:
 
 def begin_walk(state: State) -> None:
     """A walk along the line takes everything into account, and names the closers anew."""
+    if _is_about_all(state):
+        state.line.has_held = False
     state.is_stirred = False
     state.stirred.clear()
     state.is_reordered = False
@@ -164,7 +167,18 @@ def begin_walk(state: State) -> None:
 
 
 def _is_to_be_walked(state: State) -> bool:
-    return state.is_stirred or bool(state.stirred) or (state.is_reordered and state.line.past > 0)
+    if state.is_stirred or state.stirred:
+        return True
+    return state.is_reordered and (state.line.past > 0 or state.line.has_held)
+
+
+def _is_about_all(state: State) -> bool:
+    """Whether a walk has to look at everybody.
+
+    Once a held model is in use it is not the next to make room, so whoever waits for its hold may start; and a closer
+    may need others to stop.
+    """
+    return state.is_stirred or state.line.past > 0 or state.line.has_held
 
 
 def _is_repeated(state: State, event: RequestArrived) -> bool:
@@ -254,7 +268,7 @@ def _promote(state: State, waiter: Waiter, verdict: Serves | Joins | Starts | Re
 
 def _stirred_groups(state: State) -> list[Group]:
     line = state.line
-    if state.is_stirred or line.past:
+    if _is_about_all(state):
         return list(line.groups.values())
     return [group for model in state.stirred for group in line.of_model(model)]
 

@@ -34,7 +34,8 @@ def stand_in_line(state: State, waiter: Waiter, because: Because) -> None:
     """Wait at the place of arrival."""
     group = state.line.add(waiter)
     group.because = because
-    if waiter.case.is_past:
+    state.line.has_held |= because is Because.HELD
+    if waiter.case.is_past and group.waiters[0] is waiter:
         state.stir(waiter.case.model)
 
 

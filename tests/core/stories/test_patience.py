@@ -5,7 +5,7 @@ import pytest
 from qmsup.core.scheduling import views
 from qmsup.core.scheduling.line import Because
 from qmsup.spec import HoldOn, SchedulerSpec
-from qmsup.units import Seconds
+from qmsup.units import MiB, Seconds
 from tests.support.scheduling import Desk, spec_of
 
 HOLDS = SchedulerSpec()
@@ -386,3 +386,17 @@ def test_reasons_are_shown() -> None:
         reasons += [place.because for place in line if place.request == "r2"]
 
     assert reasons == [Because.HELD, Because.HELD, Because.RENDERING]
+
+
+def test_once_a_held_model_is_in_use_another_makes_room() -> None:
+    spec = spec_of("a b c", sizes={"a": 6, "b": 5, "c": 4}, vram_budget=MiB(12), scheduler=HOLDS)
+    desk = Desk(spec)
+    desk.play("""
+        r1 asks c of=x     -> load c1, loading r1
+        c1 ready           -> grant r1
+        r1 ends tool_calls ->
+        load x b           -> load b2
+        b2 ready           -> answer x done
+        r2 asks a          -> r2 at 1
+        r3 asks c of=y     -> grant r3, stop b2, loading r2
+        """)
