@@ -150,18 +150,15 @@ def _unknown_request(request: RequestId, journal: Journal) -> Refusal:
 
 def _place(state: State, place: views.PlaceView) -> dict[str, object]:
     waiter = None if place.request is None else state.waiters.get(place.request)
-    listener = patience = None
+    listener = None
     if waiter is not None and isinstance(waiter.origin, RequestArrived):
         listener = state.listeners[waiter.origin.listener].name
-        patience = waiter.origin.patience
     return {
         "position": place.place,
         "request": place.request,
         "model": place.model,
         "listener": listener,
         "waited_s": round(place.waited, 3),
-        "patience_left_s": None
-        if patience is None
-        else round(max(0.0, patience - place.waited), 3),
+        "patience_left_s": round(place.patience_left, 3),
         "because": place.because,
     }

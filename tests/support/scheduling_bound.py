@@ -10,9 +10,10 @@ them has ended, and the closers ahead of it.
 from dataclasses import dataclass, field
 from functools import partial
 
+from qmsup.core.scheduling.claims import Closer
 from qmsup.core.scheduling.events import ConfigApplied, Event, UnloadAsked
 from qmsup.core.scheduling.line import Rank
-from qmsup.core.scheduling.records import Closer, Lease, Swap
+from qmsup.core.scheduling.records import Lease, Swap
 from qmsup.core.scheduling.state import State
 from qmsup.ids import LeaseId, ModelId, RequestId
 

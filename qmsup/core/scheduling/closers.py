@@ -16,8 +16,9 @@ Closers are named anew by each walk along the line, first to last; each holds ba
 first one's obstacles only ever end, and it starts when the last has; then the same is true of the next.
 """
 
+from qmsup.core.scheduling.claims import Closer
 from qmsup.core.scheduling.line import Because, Case, Rank
-from qmsup.core.scheduling.records import Closer, Model
+from qmsup.core.scheduling.records import Model
 from qmsup.core.scheduling.state import State
 from qmsup.ids import ModelId
 

@@ -108,19 +108,37 @@ def _about(model: Model, now: Seconds) -> Iterator[str]:
 def _obstacles(
     state: State, model: Model, evicts: tuple[ModelId, ...], now: Seconds
 ) -> Iterator[str]:
+    if model.swap is not None:
+        return
     if model.is_ready:
         if len(model.leases) >= model.limit:
             yield f"all {wording.counted(model.limit, 'place')} of {model.id} are in use"
-        return
-    if model.swap is not None:
-        return
+    elif state.rendering and not model.spec.renders:
+        yield f"{wording.listed(state.rendering)} makes an image or a video"
+    for closer in state.closers.named:
+        if closer.case.model != model.id and closer.touches(model.id, *evicts):
+            yield f"{closer.case.model} comes first: somebody has waited for it long enough"
+    if not model.is_ready:
+        yield from _of_victims(state, model, evicts, now)
+
+
+def _of_victims(
+    state: State, model: Model, evicts: tuple[ModelId, ...], now: Seconds
+) -> Iterator[str]:
     for swap in state.swaps.values():
         if swap.meets(model.id, evicts):
             yield f"a load is in the way: {_swap(swap, now)}"
     for victim in evicts:
-        if leases := state.models[victim].leases:
-            in_flight = wording.counted(len(leases), "request")
-            yield f"{victim} would have to stop and has {in_flight} in flight: {wording.listed(leases)}"
+        yield from _of_a_victim(state.models[victim], now)
+
+
+def _of_a_victim(victim: Model, now: Seconds) -> Iterator[str]:
+    held = Seconds(victim.holds.until - now)
+    if leases := victim.leases:
+        in_flight = wording.counted(len(leases), "request")
+        yield f"{victim.id} would have to stop and has {in_flight} in flight: {wording.listed(leases)}"
+    elif held > 0:
+        yield f"{victim.id} would have to stop and is held for {wording.span(held)} more"
 
 
 def _swap(swap: Swap, now: Seconds) -> str:

@@ -7,8 +7,9 @@ from collections.abc import Iterable, Iterator
 
 from qmsup.core.scheduling import closers, law
 from qmsup.core.scheduling.admission import Waits, judge
+from qmsup.core.scheduling.claims import Closers
 from qmsup.core.scheduling.line import Waiter
-from qmsup.core.scheduling.records import Closers, Model, Phase, Swap, SwapPhase
+from qmsup.core.scheduling.records import Model, Phase, Swap, SwapPhase
 from qmsup.core.scheduling.state import State
 from qmsup.errors import InvariantBrokenError
 from qmsup.ids import ModelId, RequestId

@@ -10,7 +10,7 @@ from enum import StrEnum
 from qmsup.core.lifecycle.backoff import BackOff
 from qmsup.core.scheduling.deadlines import Alarm
 from qmsup.core.scheduling.holds import Conversation, Holds
-from qmsup.core.scheduling.line import Case, Rank, Waiter
+from qmsup.core.scheduling.line import Waiter
 from qmsup.errors import Refusal
 from qmsup.ids import (
     AskId,
@@ -317,42 +317,6 @@ class Listener:
     leases: dict[LeaseId, Lease] = field(default_factory=dict)
     waiters: dict[RequestId, Waiter] = field(default_factory=dict)
     silence: Alarm | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Closer:
-    """A waiter past its patience that holds back who stands behind it, by `rank`."""
-
-    case: Case
-    rank: Rank
-    evict: tuple[ModelId, ...]
-
-
-class Closers:
-    """Everybody who is one now, in line order.
-
-    Attributes:
-        closing: what takes no new requests, and whom it waits for.
-        reserved: what nobody behind may load or stop.
-        first_without_render: the first that renders lock out, so all render models are closed to who is behind it.
-    """
-
-    __slots__ = ("closing", "first_without_render", "named", "reserved")
-
-    def __init__(self) -> None:
-        self.named: tuple[Closer, ...] = ()
-        self.closing: dict[ModelId, Closer] = {}
-        self.reserved: dict[ModelId, Closer] = {}
-        self.first_without_render: Closer | None = None
-
-    def add(self, closer: Closer, *, renders: bool) -> None:
-        """One more, behind all others; it meets none of them."""
-        self.named += (closer,)
-        self.reserved[closer.case.model] = closer
-        for victim in closer.evict:
-            self.reserved[victim] = self.closing[victim] = closer
-        if not renders and self.first_without_render is None:
-            self.first_without_render = closer
 
 
 @dataclass(slots=True, eq=False)

@@ -6,10 +6,11 @@ from typing import assert_never
 
 from qmsup.core.scheduling import closers, leases, swaps, waiting
 from qmsup.core.scheduling.admission import Joins, Refuses, Serves, Starts, Waits, judge
+from qmsup.core.scheduling.claims import Closers
 from qmsup.core.scheduling.effects import Refuse
 from qmsup.core.scheduling.events import LeaseReleased, LeaseRequested, LoadAsked, RequestArrived
 from qmsup.core.scheduling.line import Because, Case, Group, Rank, Waiter, Wants
-from qmsup.core.scheduling.records import Closers, Model
+from qmsup.core.scheduling.records import Model
 from qmsup.core.scheduling.state import State
 from qmsup.errors import Code, Refusal
 from qmsup.ids import AskId, LeaseId, ModelId, RequestId

@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from typing import Generic, TypeVar
 
 from qmsup.core.eviction.policy import EvictionPolicy, policy_for
+from qmsup.core.scheduling.claims import Closers
 from qmsup.core.scheduling.deadlines import Deadlines
 from qmsup.core.scheduling.effects import Answer, Effect, Record
 from qmsup.core.scheduling.holds import Conversation
 from qmsup.core.scheduling.line import Line, Waiter
 from qmsup.core.scheduling.records import (
-    Closers,
     Due,
     Ending,
     Law,

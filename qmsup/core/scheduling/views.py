@@ -7,6 +7,7 @@ from qmsup.core.scheduling import memory
 from qmsup.core.scheduling.deadlines import Alarm
 from qmsup.core.scheduling.events import RequestArrived
 from qmsup.core.scheduling.line import Because, Waiter
+from qmsup.core.scheduling.obstacles import models_before
 from qmsup.core.scheduling.records import Model
 from qmsup.core.scheduling.state import State
 from qmsup.ids import Incarnation, LeaseId, ListenerName, ModelId, RequestId, WorkerId
@@ -59,13 +60,22 @@ class ModelView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlaceView:
-    """One place in the line. `request` is None for a control client's load."""
+    """One place in the line.
+
+    Attributes:
+        request: None for a control client's load.
+        patience_left: how much longer it respects holds and busy models; 0 = not any more.
+        because: why the first of its like waits.
+        behind: the models that keep that one waiting.
+    """
 
     request: RequestId | None
     model: ModelId
     place: int
     waited: Seconds
+    patience_left: Seconds
     because: Because
+    behind: tuple[ModelId, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,13 +136,19 @@ def models(state: State, spec: Spec, now: Seconds) -> tuple[ModelView, ...]:
 
 def line(state: State, now: Seconds) -> tuple[PlaceView, ...]:
     """The whole line, first to last."""
+    behind = {
+        case: models_before(state, case, group.waiters[0].rank)
+        for case, group in state.line.groups.items()
+    }
     return tuple(
         PlaceView(
             request=_request_of(waiter),
             model=waiter.case.model,
             place=place,
             waited=Seconds(now - waiter.rank.arrived),
+            patience_left=Seconds(max(0.0, waiter.impatient - now)),
             because=state.line.groups[waiter.case].because,
+            behind=behind[waiter.case],
         )
         for place, waiter in enumerate(state.line.in_order(), 1)
     )

@@ -2,6 +2,7 @@
 
 from qmsup.core.scheduling import views
 from qmsup.core.scheduling.views import ModelView
+from qmsup.spec import SchedulerSpec
 from qmsup.units import Seconds
 from tests.support.scheduling import WORKER, Desk, spec_of
 
@@ -134,3 +135,72 @@ def test_leases_say_who_uses_what_and_for_how_long() -> None:
         ("j1", "a", True, True, "tester", "a render", 6.0),
         ("r1", "a", False, False, "w1", "", None),
     ]
+
+
+def test_the_line_says_behind_whom_and_with_how_much_patience() -> None:
+    scheduler = SchedulerSpec(hold=Seconds(10.0), patience=Seconds(5.0))
+    desk = Desk(
+        spec_of("a b c d e v", renders="v", slots=1, scheduler=scheduler),
+        evicts={"b": "a", "c": "a", "d": "c", "e": "b"},
+    )
+    desk.play("""
+        r1 asks a            -> load a1, loading r1
+        a1 ready             -> grant r1
+        r1 ends tool_calls   ->
+        r2 asks b            -> r2 at 1
+        r3 asks d            -> load d2, loading r3
+        r4 asks c            -> r4 at 2
+        """)
+    assert seen(desk, 2.0) == {"r2": ("held", "a", 3.0), "r4": ("collides", "d", 3.0)}
+
+    desk.play("""
+        r5 asks a            -> grant r5
+        r6 asks a            -> r6 at 3
+        d2 ready             -> grant r3
+        r7 asks b patience=0 -> r7 at 1
+        r8 asks a            -> r8 at 5
+        r9 asks e            -> r9 at 6
+        """)
+    assert seen(desk, 9.0) == {
+        "r7": ("busy", "a", 0.0),
+        "r2": ("reserved", "b", 0.0),
+        "r4": ("reserved", "b", 0.0),
+        "r6": ("yields", "b", 0.0),
+        "r8": ("yields", "b", 0.0),
+        "r9": ("reserved", "b", 0.0),
+    }
+
+
+def test_the_line_tells_of_renders_swaps_and_full_models() -> None:
+    desk = Desk(spec_of("a b c v", renders="v", slots=1), evicts={"b": "a"})
+    desk.play("""
+        r1 asks a -> load a1, loading r1
+        r2 asks b -> r2 at 1
+        r3 asks v -> load v2, loading r3
+        a1 ready  -> grant r1
+        r4 asks a -> r4 at 2
+        """)
+    assert seen(desk, 1.0) == {"r2": ("busy", "a", 299.0), "r4": ("at_limit", "a", 299.0)}
+
+    desk.play("""
+        v2 ready  -> grant r3
+        r5 asks c -> r5 at 3
+        """)
+    assert seen(desk, 1.0)["r5"] == ("rendering", "v", 299.0)
+
+
+def test_the_line_names_the_load_in_the_way() -> None:
+    desk = Desk(spec_of("a b"), evicts={"b": "a"})
+    desk.play("""
+        r1 asks a -> load a1, loading r1
+        r2 asks b -> r2 at 1
+        """)
+    assert seen(desk, 1.0) == {"r2": ("collides", "a", 299.0)}
+
+
+def seen(desk: Desk, now: float) -> dict[str, tuple[str, str, float]]:
+    """Of each request in the line: why, behind whom, and its patience."""
+    return {
+        view.request or "": (view.because, " ".join(view.behind), view.patience_left)
+        for view in views.line(desk.scheduler.state, Seconds(now))
+    }
