@@ -10,14 +10,32 @@ them has ended, and the closers ahead of it.
 from dataclasses import dataclass, field
 from functools import partial
 
+from qmsup.core.scheduling import memory
 from qmsup.core.scheduling.claims import Closer
-from qmsup.core.scheduling.events import ConfigApplied, Event, UnloadAsked
+from qmsup.core.scheduling.events import (
+    CeilingChanged,
+    ConfigApplied,
+    DrainAsked,
+    Event,
+    FootprintMeasured,
+    MemoryReturned,
+    PinAsked,
+    UnloadAsked,
+)
 from qmsup.core.scheduling.line import Rank
 from qmsup.core.scheduling.records import Lease, Swap
 from qmsup.core.scheduling.state import State
 from qmsup.ids import LeaseId, ModelId, RequestId
 
-_FROM_OUTSIDE = (ConfigApplied, UnloadAsked)
+_FROM_OUTSIDE = (
+    ConfigApplied,
+    UnloadAsked,
+    PinAsked,
+    DrainAsked,
+    CeilingChanged,
+    MemoryReturned,
+    FootprintMeasured,
+)
 """After these, what is in the way may be something else: the books are opened anew."""
 
 
@@ -88,6 +106,9 @@ class Bound:
         return lease.is_held if rank is None else rank < closer.rank
 
     def _check(self, state: State, closer: Closer, watch: Watch) -> None:
+        target = state.models[closer.case.model]
+        if memory.lack_before(state, target, closer.evict) is not None:
+            return  # it waits for what others have yet to take, and is refused if that is too much
         live = watch.leases & set(state.leases) or watch.swaps & set(state.swaps.values())
         assert live, f"what was in the way of {closer} has ended, and still it waits"
 

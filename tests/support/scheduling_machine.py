@@ -3,7 +3,7 @@
 import copy
 
 import hypothesis.strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from hypothesis.stateful import initialize, invariant, precondition, rule
 from typing_extensions import override
 
 from qmsup.core.scheduling import closers, invariants, places, requests, shutdown
@@ -12,11 +12,11 @@ from qmsup.core.scheduling.effects import ArmWake, Effect, EnsureReady
 from qmsup.core.scheduling.events import (
     AskWithdrawn,
     ConfigApplied,
+    DrainAsked,
     Event,
     GrantAccepted,
     GrantDeclined,
     LeaseReleased,
-    LeaseRequested,
     ListenerJoined,
     ListenerLost,
     ListenerSuspected,
@@ -42,6 +42,7 @@ from qmsup.spec import HoldOn, OnExit, SchedulerSpec, Spec
 from qmsup.units import MiB, Seconds
 from tests.support.scheduling import group, spec_of
 from tests.support.scheduling_bound import Bound
+from tests.support.scheduling_wishes import MODELS, PICK, RARELY, Wishes
 from tests.support.scheduling_world import Asked, Process, World
 
 _QUICK = SchedulerSpec(line_max=6, priority={ModelId("c"): 5}, patience=Seconds(8.0))
@@ -67,10 +68,7 @@ SPECS: dict[str, Spec] = {
     ),
     "kept": spec_of("a b c d", sizes=_SIZES, vram_budget=MiB(16), on_exit=OnExit.KEEP),
 }
-MODELS = st.sampled_from([ModelId(m) for m in "abcd"])
 WORKERS = st.sampled_from([WorkerId(w) for w in ("w1", "w2")])
-RARELY = st.integers(min_value=0, max_value=7).map(lambda n: n == 7)
-PICK = st.integers(min_value=0, max_value=1000)
 
 
 def naive_handle(state: State, event: Event, now: Seconds) -> list[Effect]:
@@ -106,7 +104,7 @@ def naive_walk(state: State) -> None:
                 is_quiet = False
 
 
-class SchedulerMachine(RuleBasedStateMachine):
+class SchedulerMachine(Wishes):
     """A scheduler, two workers and slow process managers."""
 
     def __init__(self) -> None:
@@ -115,7 +113,6 @@ class SchedulerMachine(RuleBasedStateMachine):
         self.names = 0
         self.world = World()
         self.bound = Bound()
-        self.jobs: list[LeaseId] = []
         self.live: set[WorkerId] = set()
         self.history: list[tuple[Event, Seconds, list[Effect]]] = []
         self.is_reloaded = False
@@ -128,6 +125,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         for worker in ("w1", "w2"):
             self.greet(WorkerId(worker))
 
+    @override
     def tell(self, event: Event, *, repeated: RequestId | None = None) -> list[Effect]:
         now = Seconds(self.now)
         twin = copy.deepcopy(self.scheduler.state, {id(self.spec): self.spec})
@@ -136,13 +134,19 @@ class SchedulerMachine(RuleBasedStateMachine):
         assert naive_handle(twin, event, now) == effects, "the walk along the line is no other"
         self.world.take(effects, repeated=repeated)
         self.check_budget(effects)
+        self.check_wishes(effects)
         invariants.check(self.scheduler.state, now)
         self.bound.look(self.scheduler.state, event)
         assert [type(e) for e in effects].count(ArmWake) == 1
         return effects
 
     def check_budget(self, effects: list[Effect]) -> None:
-        if self.is_reloaded or self.spec.vram_budget is None:
+        if (
+            self.is_reloaded
+            or self.is_measured
+            or self.world.pinned
+            or self.spec.vram_budget is None
+        ):
             return
         for effect in effects:
             if isinstance(effect, EnsureReady):
@@ -298,7 +302,7 @@ class SchedulerMachine(RuleBasedStateMachine):
             return
         if not (process.is_told_to_stop or failed):
             return
-        self.world.end(process)
+        self.end_process(process)
         self.tell(self.end_of(process, failed=failed))
 
     def end_of(self, process: Process, *, failed: bool) -> Event:
@@ -330,20 +334,6 @@ class SchedulerMachine(RuleBasedStateMachine):
     def load(self, model: ModelId) -> None:
         self.names += 1
         self.tell(LoadAsked(ask=AskId(f"l{self.names}"), model=model))
-
-    @rule(model=MODELS)
-    def begin_a_job(self, model: ModelId) -> None:
-        self.names += 1
-        job = LeaseId(f"j{self.names}")
-        self.jobs.append(job)
-        self.tell(LeaseRequested(ask=AskId(f"a{job}"), lease=job, model=model, ttl=Seconds(30.0)))
-
-    @rule(pick=PICK)
-    def end_a_job(self, pick: int) -> None:
-        if self.jobs:
-            self.names += 1
-            job = self.jobs.pop(pick % len(self.jobs))
-            self.tell(ReleaseAsked(ask=AskId(f"e{self.names}"), lease=job))
 
     @rule(pick=PICK)
     def withdraw(self, pick: int) -> None:
@@ -418,6 +408,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         """The world goes on until nothing more can happen."""
         for worker in sorted(self.live):
             self.greet(worker)
+        self.tell(DrainAsked(ask=self.an_ask("d"), is_draining=False))
         for _ in range(200):
             self.now += 0.5
             self.tell(Woke())
@@ -427,8 +418,8 @@ class SchedulerMachine(RuleBasedStateMachine):
             elif asked := self.some_request(0, granted=True, accepted=True):
                 asked.is_over = True
                 self.tell(LeaseReleased(lease=LeaseId(asked.request), outcome=Outcome.FINISHED))
-            elif self.jobs:
-                self.end_a_job(0)
+            elif held := [j for j in self.world.jobs if j in self.scheduler.state.leases]:
+                self.tell(ReleaseAsked(ask=self.an_ask("e"), lease=held[0]))
             elif not self.let_a_process_answer() and not self.let_a_turn_come():
                 break
         if self.scheduler.state.ending is not None:
@@ -440,8 +431,9 @@ class SchedulerMachine(RuleBasedStateMachine):
 
     def let_a_turn_come(self) -> bool:
         """Whoever waits for a hold or for the end of a patience gets there."""
-        wake = self.scheduler.state.wake
-        if wake is None or not self.scheduler.state.line.size:
+        state = self.scheduler.state
+        wake = state.wake
+        if wake is None or not (state.line.size or state.swaps):
             return False
         self.now = max(self.now, wake)
         return True
@@ -465,7 +457,7 @@ class SchedulerMachine(RuleBasedStateMachine):
         return False
 
     def ended_by(self, process: Process) -> None:
-        self.world.end(process)
+        self.end_process(process)
         self.tell(self.end_of(process, failed=False))
 
     def replay(self) -> None:

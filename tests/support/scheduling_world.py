@@ -17,7 +17,7 @@ from qmsup.core.scheduling.effects import (
     Refuse,
     Stop,
 )
-from qmsup.ids import AskId, Incarnation, ModelId, RequestId, WorkerId
+from qmsup.ids import AskId, Incarnation, LeaseId, ModelId, RequestId, WorkerId
 
 
 @dataclass(slots=True)
@@ -55,6 +55,10 @@ class World:
     ended: list[Process] = field(default_factory=list)
     requests: dict[RequestId, Asked] = field(default_factory=dict)
     asks: dict[AskId, int] = field(default_factory=dict)
+    jobs: dict[LeaseId, Incarnation | None] = field(default_factory=dict)
+    """Every lease of a job that was asked for, and the child it is held on."""
+    pinned: set[ModelId] = field(default_factory=set)
+    """What was pinned at any time."""
     newest: int = 0
     has_ended: bool = False
 
@@ -109,6 +113,8 @@ class World:
                 continue
             if asked.grant.incarnation == effect.incarnation:
                 assert asked.request in cut, f"{asked} is in flight on a child that is stopped"
+        held = [job for job, incarnation in self.jobs.items() if incarnation == effect.incarnation]
+        assert not held, f"{held} are held on a child that is stopped"
         if isinstance(effect, AbortStart):
             assert not process.is_ready, "only a start can be given up"
 
@@ -131,6 +137,20 @@ class World:
                 self.requests[effect.request].is_counted = False
             case "lease.revived" | "lease.adopted" if effect.request is not None:
                 self.requests[effect.request].is_counted = True
+            case "job.held" if effect.lease is not None:
+                [child] = [
+                    process
+                    for process in self.processes.values()
+                    if process.model == effect.model
+                    and process.is_ready
+                    and not process.is_told_to_stop
+                ]
+                self.jobs[effect.lease] = child.incarnation
+            case "job.ended" if effect.lease is not None:
+                assert self.jobs[effect.lease] is not None, "what ends was held"
+                self.jobs[effect.lease] = None
+            case "model.pinned" if effect.model is not None:
+                self.pinned.add(effect.model)
             case "listener.given_up":
                 for asked in self.requests.values():
                     if asked.listener == effect.because:

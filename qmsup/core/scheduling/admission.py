@@ -97,12 +97,12 @@ def judge_joiner(model: Model, wants: Wants) -> Serves | Waits:
 
 def _judge_ready(state: State, model: Model, case: Case, rank: Rank) -> Verdict:
     """A ready target needs no policy: what is loaded is served."""
-    if model.is_draining:
+    # A job may be of a request in flight, which ends only once the job has its lease.
+    is_under_way = case.wants is Wants.JOB and any(not x.is_job for x in model.leases.values())
+    if model.is_draining and not is_under_way:
         return _WAITS[Because.CLOSING]
     if case.wants is Wants.READY:
         return _SERVES
-    # A job may be of a request in flight, which ends only once the job has its lease.
-    is_under_way = case.wants is Wants.JOB and any(not x.is_job for x in model.leases.values())
     if not is_under_way and closers.closing(state, model, case, rank) is not None:
         return _WAITS[Because.YIELDS]
     return _SERVES if _has_room(model, case.wants) else _WAITS[Because.AT_LIMIT]

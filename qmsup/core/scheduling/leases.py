@@ -173,9 +173,9 @@ def cut_all(state: State, model: Model, refusal: Refusal) -> None:
     for lease in list(model.leases.values()):
         if lease.listener is not None:
             _cut(state, lease, lease.listener, refusal)
-        end(state, lease, Outcome.FAILED)
-        if lease.is_job:
+        else:
             note_end_of_job(state, lease, refusal.message)
+        end(state, lease, Outcome.FAILED)
 
 
 def note_end_of_job(state: State, lease: Lease, because: str) -> None:

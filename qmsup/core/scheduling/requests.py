@@ -170,16 +170,22 @@ def begin_walk(state: State) -> None:
 def _is_to_be_walked(state: State) -> bool:
     if state.is_stirred or state.stirred:
         return True
-    return state.is_reordered and (state.line.past > 0 or state.line.has_held)
+    return state.is_reordered and _is_order_telling(state)
 
 
 def _is_about_all(state: State) -> bool:
-    """Whether a walk has to look at everybody.
+    """Whether a walk has to look at everybody."""
+    return state.is_stirred or _is_order_telling(state)
 
-    Once a held model is in use it is not the next to make room, so whoever waits for its hold may start; and a closer
-    may need others to stop.
+
+def _is_order_telling(state: State) -> bool:
+    """Whether anybody may fare otherwise because others would have to stop.
+
+    Once a held model is in use it is not the next to make room, so whoever waits for its hold may start; a closer may
+    need others to stop; and by a trusted reading there may be no room where those stop.
     """
-    return state.is_stirred or state.line.past > 0 or state.line.has_held
+    line = state.line
+    return line.past > 0 or line.has_held or (line.size > 0 and state.memory.free is not None)
 
 
 def _is_repeated(state: State, event: RequestArrived) -> bool:

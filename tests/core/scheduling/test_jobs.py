@@ -146,6 +146,17 @@ STORIES = {
         renew z j1 9 -> answer z not_found
         a1 gone      -> answer u done, answer v done
         """),
+    "an unload that waits for a request lets its job go on": Story("""
+        r1 asks a    -> load a1, loading r1
+        a1 ready     -> grant r1
+        drain u a    ->
+        lease x j1 a -> answer x done
+        r1 ends      ->
+        lease y j2 a ->
+        release z j1 -> stop a1, answer z done, load a2
+        a1 gone      -> answer u done
+        a2 ready     -> answer y done
+        """),
     "a lease that is waited for can be released": Story(
         """
         lease x j1 a -> load a1

@@ -10,7 +10,7 @@ from qmsup.core.scheduling.effects import Refuse
 from qmsup.core.scheduling.events import FootprintMeasured
 from qmsup.core.scheduling.records import SwapPhase
 from qmsup.ids import Incarnation, ModelId
-from qmsup.spec import Spec
+from qmsup.spec import HoldOn, SchedulerSpec, Spec
 from qmsup.units import MiB, Seconds
 from tests.support.scheduling import Desk, group, spec_of
 
@@ -375,3 +375,21 @@ def test_a_measured_ram_model_is_left_to_its_pool() -> None:
     pools.tell(FootprintMeasured(model=A, argv=("child",), peak=MiB(0), incarnation=Incarnation(1)))
 
     assert footprint(pools) == 0
+
+
+def test_who_finds_no_room_because_another_is_busy_again_is_told() -> None:
+    # By the estimates d fits where either stops; by the reading it fits in a's place alone. First a is the coldest.
+    sizes = {"a": 500, "b": 500, "d": 600}
+    holding = SchedulerSpec(hold=Seconds(10.0), hold_on=HoldOn.ALWAYS)
+    three = Desk(spec_of("a b d", sizes=sizes, vram_budget=MiB(1100), scheduler=holding))
+    three.play("""
+        r1 asks a -> load a1, loading r1
+        a1 ready  -> grant r1
+        r2 asks b -> load b2, loading r2
+        b2 ready  -> grant r2
+        r1 ends   ->
+        r2 ends   ->
+        reading free=100 a1=500 b2=100 ->
+        r3 asks d -> r3 at 1
+        r4 asks a -> grant r4, refuse r3 insufficient_vram
+        """)

@@ -106,3 +106,19 @@ def test_a_budget_takes_the_idle_before_a_colder_busy_one() -> None:
         r2 ends   ->
         r4 asks c -> stop b2, loading r4
         """)
+
+
+def test_a_held_model_that_is_busy_again_leaves_another_to_stop() -> None:
+    # Either makes room for c. At first a is the colder, and held; busy again, it is no longer asked.
+    sizes = {"a": 5, "b": 5, "c": 5}
+    desk = Desk(spec_of("a b c", sizes=sizes, vram_budget=MiB(10)))
+    desk.play("""
+        r1 asks a hold=9 -> load a1, loading r1
+        a1 ready  -> grant r1
+        r2 asks b hold=0 -> load b2, loading r2
+        b2 ready  -> grant r2
+        r1 ends   ->
+        r2 ends   ->
+        r3 asks c -> r3 at 1
+        r4 asks a -> grant r4, stop b2, loading r3
+        """)
