@@ -10,8 +10,7 @@ from qmsup.ids import ModelId
 def models_before(state: State, case: Case, rank: Rank) -> tuple[ModelId, ...]:
     """The models that keep a waiter waiting: in use, held, being loaded, or wanted by who has waited longer."""
     verdict = judge(state, case, rank)
-    if not isinstance(verdict, Waits):
-        return ()
+    assert isinstance(verdict, Waits), "the line has been drained"
     match verdict.because:
         case Because.RENDERING:
             return state.rendering

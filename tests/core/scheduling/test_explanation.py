@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from qmsup.core.scheduling import explanation
 from qmsup.core.scheduling.explanation import Standing
 from qmsup.ids import ModelId, RequestId
+from qmsup.spec import SchedulerSpec
 from qmsup.units import Seconds
 from tests.support.scheduling import Desk, spec_of
 
@@ -129,3 +130,30 @@ def test_a_start_asked_for_while_an_older_one_stops_is_told_as_the_newer() -> No
 
 def test_who_does_not_wait_stands_nowhere() -> None:
     assert waits(desk_after(), "r1") == ()
+
+
+def test_a_hold_is_told_with_how_long_it_lasts() -> None:
+    desk = Desk(spec_of("a b", scheduler=SchedulerSpec(hold=Seconds(10.0))))
+    for words in ("r1 asks a", "a1 ready", "r1 ends tool_calls", "r2 asks b", "at 4"):
+        desk.say(words)
+
+    assert of(desk, "b").obstacles == ("a would have to stop and is held for 6.000 s more",)
+
+
+def test_a_render_is_told() -> None:
+    desk = Desk(spec_of("a v", renders="v"), evicts={})
+    for words in ("r1 asks v", "v1 ready", "r2 asks a"):
+        desk.say(words)
+
+    assert of(desk, "a").obstacles == ("v makes an image or a video",)
+
+
+def test_whoever_has_waited_long_enough_is_told_to_those_behind_it() -> None:
+    desk = desk_after(
+        "r1 asks a", "a1 ready", "late asks b patience=0", "r2 asks a", "r3 asks c",
+        evicts={"b": "a", "c": "b"},
+    )  # fmt: skip
+
+    assert of(desk, "a").obstacles == ("b comes first: somebody has waited for it long enough",)
+    assert of(desk, "c").obstacles == ("b comes first: somebody has waited for it long enough",)
+    assert of(desk, "b").obstacles == ("a would have to stop and has 1 request in flight: r1",)

@@ -5,7 +5,9 @@ from collections.abc import Callable
 import pytest
 
 from qmsup.core.scheduling import invariants
-from qmsup.core.scheduling.line import Case, Wants
+from qmsup.core.scheduling.claims import Closer
+from qmsup.core.scheduling.holds import Conversation
+from qmsup.core.scheduling.line import Case, Rank, Wants
 from qmsup.core.scheduling.records import Child, Ending, Lease, Model, Phase, Swap
 from qmsup.core.scheduling.state import State
 from qmsup.errors import InvariantBrokenError
@@ -14,6 +16,7 @@ from qmsup.units import Seconds
 from tests.support.scheduling import WORKER, Desk, spec_of
 
 A, B, C, X = (ModelId(m) for m in "abcx")
+RANK = Rank(Seconds(0.0), 1)
 R1, R2, R3, R5 = (RequestId(f"r{n}") for n in (1, 2, 3, 5))
 
 
@@ -174,6 +177,32 @@ def use_without_telling(state: State) -> None:
     state.models[C].leases = state.models[A].leases
 
 
+def miscount_the_impatient(state: State) -> None:
+    state.line.past += 1
+
+
+def lose_patience_too_early(state: State) -> None:
+    state.waiters[R3].impatient = Seconds(-1.0)
+
+
+def hold_what_is_gone(state: State) -> None:
+    state.models[B].holds.keep(Conversation("x"), Seconds(-1.0), Seconds(-2.0))
+
+
+def forget_the_end_of_a_hold(state: State) -> None:
+    state.models[A].holds.keep(Conversation("x"), Seconds(5.0), Seconds(0.0))
+
+
+def close_for_nobody(state: State) -> None:
+    state.closers.add(Closer(Case(C, Wants.LEASE, is_past=True), RANK, (A,)), renders=False)
+
+
+def close_twice(state: State) -> None:
+    for victims in ((A,), (B,)):
+        closer = Closer(Case(C, Wants.LEASE, is_past=True), RANK, victims)
+        state.closers.add(closer, renders=False)
+
+
 def leave_the_line_alone(state: State) -> None:
     state.stir_all()
 
@@ -191,6 +220,12 @@ BREAKS: dict[str, Callable[[State], None]] = {
     "r1 is held, its alarm": alarm_of_a_held_lease,
     "r1 waits and is granted": grant_a_waiter,
     "says 2 waiters and has 1": miscount,
+    "1 waiters past their patience": miscount_the_impatient,
+    "past its patience at -1.0": lose_patience_too_early,
+    "b is held and not ready": hold_what_is_gone,
+    "a is held until 5.0": forget_the_end_of_a_hold,
+    "hold others back": close_for_nobody,
+    "closers meet": close_twice,
     "1 streaming": miscount_streaming,
     "empty or out of order": keep_an_empty_group,
     "somebody else's waiter": move_to_another_case,
