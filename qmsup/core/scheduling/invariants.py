@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from qmsup.core.scheduling import closers, law
 from qmsup.core.scheduling.admission import Waits, judge
 from qmsup.core.scheduling.claims import Closers
-from qmsup.core.scheduling.line import Waiter
+from qmsup.core.scheduling.line import Because, Waiter
 from qmsup.core.scheduling.records import Model, Phase, Swap, SwapPhase
 from qmsup.core.scheduling.state import State
 from qmsup.errors import InvariantBrokenError
@@ -180,8 +180,9 @@ def _of_closers(state: State) -> Iterator[str]:
     for group in sorted(state.line.groups.values(), key=lambda group: group.turn):
         rank = group.waiters[0].rank
         verdict = judge(state, group.case, rank)
-        if isinstance(verdict, Waits):
-            closers.name(state, group.case, rank, verdict.because)
+        # Whoever does not wait is no closer, as one that waits for a place is none.
+        because = verdict.because if isinstance(verdict, Waits) else Because.AT_LIMIT
+        closers.name(state, group.case, rank, because)
     again, state.closers = state.closers, named
     if again.named != named.named:
         yield f"{named.named} hold others back, and it should be {again.named}"
