@@ -1,6 +1,7 @@
 """A scheduler in a world where everything is late and in any order; what must hold is stated once."""
 
 import copy
+from dataclasses import replace
 
 import hypothesis.strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
@@ -48,6 +49,13 @@ from tests.support.scheduling_world import Asked, Process, World
 _QUICK = SchedulerSpec(line_max=6, priority={ModelId("c"): 5}, patience=Seconds(8.0))
 _SIZES = {"a": 6, "b": 5, "c": 4, "d": 10}
 
+
+def _with_ttl(spec: Spec, models: str) -> Spec:
+    """These live for five seconds without work."""
+    short = {ModelId(m): replace(spec.models[ModelId(m)], ttl=Seconds(5.0)) for m in models.split()}
+    return replace(spec, models={**spec.models, **short})
+
+
 SPECS: dict[str, Spec] = {
     "exclusive": spec_of("a b c d", slots=2, scheduler=_QUICK),
     "budget": spec_of("a b c d", slots=2, sizes=_SIZES, vram_budget=MiB(12), scheduler=_QUICK),
@@ -65,6 +73,9 @@ SPECS: dict[str, Spec] = {
         scheduler=SchedulerSpec(
             hold=Seconds(3.0), hold_on=HoldOn.ALWAYS, patience=Seconds(5.0), line_max=12
         ),
+    ),
+    "fleeting": _with_ttl(
+        spec_of("a b c d", slots=2, sizes=_SIZES, vram_budget=MiB(16), scheduler=_QUICK), "a c"
     ),
     "kept": spec_of("a b c d", sizes=_SIZES, vram_budget=MiB(16), on_exit=OnExit.KEEP),
 }

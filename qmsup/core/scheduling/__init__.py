@@ -6,10 +6,12 @@
 | may this request be served, and if not, why? | `admission`: one function, asked on arrival and for the line |
 | who waits, in which order? | `line`, `places` (who is told), `waiting` (how one comes and goes) |
 | what becomes of a request, and of the line after an event? | `requests` |
-| is this model busy? is an idle one kept for somebody? | `leases`, `holds` |
+| is this model busy? is an idle one kept for somebody? | `leases`, `jobs` (taken on purpose), `holds` |
+| for how long may it be idle? | `ttl` |
 | who has waited long enough to come before others? | `closers`, `claims`; `obstacles` tells behind whom one waits |
 | what is loaded, and what stops for it? | `swaps`, `residency` (the orders), `children` (the reports) |
-| what does an operator's wish do? | `unload`, `reload`, `shutdown` |
+| is there room for it on the GPU? | `memory` (what is known), `readings` (what is done about news) |
+| what does an operator's wish do? | `unload`, `pins`, `draining`, `reload`, `law` (what it leaves), `shutdown` |
 | what happens when time passes? | `deadlines` |
 | what is known? | `state`, `records`; `views` shows it, `invariants` checks it |
 

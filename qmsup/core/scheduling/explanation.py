@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from qmsup.core.eviction.reasons import reasons_for
-from qmsup.core.scheduling import views, wording
+from qmsup.core.scheduling import memory, views, wording
 from qmsup.core.scheduling.events import RequestArrived
 from qmsup.core.scheduling.line import Waiter
 from qmsup.core.scheduling.records import Model, Swap, SwapPhase
@@ -97,17 +97,28 @@ def _about(model: Model, now: Seconds) -> Iterator[str]:
         yield _swap(model.swap, now)
     if model.leases:
         yield f"in use by {wording.listed(model.leases)}"
-    if model.is_closing:
-        yield f"{model.id} takes no new requests, and stops when it is idle"
+    yield from _about_its_end(model, now)
     if (left := model.back_off.left(now)) > 0:
         yield f"its last start failed, and is not tried again for {left:.1f} s"
     if model.back_off.error:
         yield f"the last failure: {model.back_off.error}"
 
 
+def _about_its_end(model: Model, now: Seconds) -> Iterator[str]:
+    """What keeps it, and what may stop it by itself."""
+    if model.is_pinned:
+        yield f"{model.id} is pinned: nothing stops it but an operator"
+    if model.idle is not None and model.idle.is_live:
+        yield f"nobody uses it: it is unloaded in {wording.span(Seconds(model.idle.at - now))}"
+    if model.is_closing:
+        yield f"{model.id} takes no new requests, and stops when it is idle"
+
+
 def _obstacles(
     state: State, model: Model, evicts: tuple[ModelId, ...], now: Seconds
 ) -> Iterator[str]:
+    if state.is_draining:
+        yield "this box is being drained: it takes no more work"
     if model.swap is not None:
         return
     if model.is_ready:
@@ -130,9 +141,13 @@ def _of_victims(
             yield f"a load is in the way: {_swap(swap, now)}"
     for victim in evicts:
         yield from _of_a_victim(state.models[victim], now)
+    if (lack := memory.lack_before(state, model, evicts)) is not None:
+        yield f"{model.id} needs {lack.need} MiB of GPU memory, and {lack.room} MiB would be free for it"
 
 
 def _of_a_victim(victim: Model, now: Seconds) -> Iterator[str]:
+    if victim.is_pinned:
+        yield f"{victim.id} would have to stop and is pinned"
     held = Seconds(victim.holds.until - now)
     if leases := victim.leases:
         in_flight = wording.counted(len(leases), "request")
@@ -150,5 +165,10 @@ def _swap(swap: Swap, now: Seconds) -> str:
         left = wording.listed(sorted(swap.left))
         return (
             f"{swap.target} is to be loaded, begun {since} ago: {left} must stop first; {waiting}"
+        )
+    if swap.phase is SwapPhase.SETTLING:
+        return (
+            f"{swap.target} is to be loaded, begun {since} ago:"
+            f" GPU memory of what has stopped is on its way back; {waiting}"
         )
     return f"{swap.target} is loading, begun {since} ago; {waiting}"

@@ -158,9 +158,7 @@ def _of_a_model(state: State, model: Model) -> Iterator[str]:
         yield f"{model.id} is held until {model.holds.until}, its alarm is {alarm}"
     if model.is_removed and (model.is_idle_and_gone or (model.is_ready and not model.leases)):
         yield f"{model.id} was removed, is idle, and is still there"
-    is_counting = (
-        model.idle is not None and model.idle.alarm is not None and model.idle.alarm.is_live
-    )
+    is_counting = model.idle is not None and model.idle.is_live
     if is_counting != bool(
         model.spec.ttl and model.is_ready and not model.leases and not model.is_pinned
     ):

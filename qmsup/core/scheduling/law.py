@@ -53,12 +53,6 @@ def overdue(state: State) -> tuple[ModelId, ...]:
     return tuple(m.id for m in _unlawful(state, _policy(state)) if _may_stop(state, m))
 
 
-def time_has_come(state: State) -> None:
-    """A hold has ended that kept one of them."""
-    state.law.alarm = None
-    state.stir_all()
-
-
 def _policy(state: State) -> EvictionPolicy:
     """The configured one, with every resident taken for what it runs with."""
     actuals = residency.actuals(state)

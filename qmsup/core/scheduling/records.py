@@ -213,7 +213,7 @@ class Model:
         leases: in flight, offered or held; the only answer to "is it busy".
         last_use: a counter, not a clock; 0 = never.
         idle_since: when it became ready, or its last lease ended.
-        idle: while it counts down to being unloaded, when that is.
+        idle: when it will have been idle for long enough to be unloaded.
         is_draining: an unload waits for what is in flight.
         is_pinned: an operator wants it to stay once it is loaded.
         is_removed: the configuration names it no longer; it ends when it is idle.
@@ -233,7 +233,7 @@ class Model:
     last_use: int = 0
     back_off: BackOff = field(default_factory=BackOff)
     idle_since: Seconds = Seconds(0.0)
-    idle: "Idle | None" = None
+    idle: Alarm | None = None
     is_draining: bool = False
     is_pinned: bool = False
     is_removed: bool = False
@@ -365,12 +365,11 @@ class Places:
     alarm: Alarm | None = None
 
 
-@dataclass(slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False)
 class Idle:
-    """A model that nobody uses, and when that has lasted long enough."""
+    """That a model has been idle for long enough."""
 
     model: Model
-    alarm: Alarm | None = None
 
 
 Due = Idle | Law | Returning | Taking | Lease | Waiter | Listener | Model | Ending | Places

@@ -267,7 +267,7 @@ def _time_has_come_for_residents(state: State, due: Idle | Law | Returning | Tak
         case Idle(model=model):
             residency.stop_unused(state, model)
         case Law():
-            law.time_has_come(state)
+            pass  # the hold that kept somebody has ended, and that has been looked at
         case Returning() | Taking():
             readings.is_overdue(state, due)
         case _:

@@ -8,15 +8,11 @@ from qmsup.units import Seconds
 def watch(state: State, model: Model) -> None:
     """Have the deadline where it belongs: to be called after whatever may have moved it."""
     at = _end_of(model)
-    idle = model.idle
-    if idle is not None and idle.alarm is not None:
-        if idle.alarm.is_live and idle.alarm.at == at:
-            return
-        state.deadlines.cancel(idle.alarm)
-    model.idle = None
-    if at is not None:
-        model.idle = Idle(model)
-        model.idle.alarm = state.deadlines.add(at, model.idle)
+    alarm = model.idle
+    if alarm is not None and alarm.is_live and alarm.at == at:
+        return
+    state.deadlines.cancel(alarm)
+    model.idle = None if at is None else state.deadlines.add(at, Idle(model))
 
 
 def _end_of(model: Model) -> Seconds | None:

@@ -223,7 +223,7 @@ def _model(state: State, model: Model, now: Seconds) -> ModelView:
         queued=state.line.count(model.id) + (0 if model.swap is None else len(model.swap.joiners)),
         since=Seconds(now - model.since),
         est_vram=memory.size_of(state, model.running_spec),
-        ttl_left=None if model.idle is None else _left(model.idle.alarm, now),
+        ttl_left=_left(model.idle, now),
         hold_left=_held(model, now),
         is_pinned=model.is_pinned,
         last_error=model.back_off.error,

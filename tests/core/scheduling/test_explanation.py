@@ -1,6 +1,7 @@
 """How things stand now, told from the state of a real scheduler."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from qmsup.core.scheduling import explanation
 from qmsup.core.scheduling.explanation import Standing
@@ -157,3 +158,41 @@ def test_whoever_has_waited_long_enough_is_told_to_those_behind_it() -> None:
     assert of(desk, "a").obstacles == ("b comes first: somebody has waited for it long enough",)
     assert of(desk, "c").obstacles == ("b comes first: somebody has waited for it long enough",)
     assert of(desk, "b").obstacles == ("a would have to stop and has 1 request in flight: r1",)
+
+
+def test_a_load_that_waits_for_memory_says_so() -> None:
+    desk = Desk(spec_of("a b", sizes={"b": 9}), evicts={"b": "a"})
+    for words in ("load l a", "a1 ready", "reading free=5 a1=4", "r1 asks b", "a1 gone", "at 1"):
+        desk.say(words)
+
+    [told] = waits(desk, "r1")
+    assert told.endswith(": GPU memory of what has stopped is on its way back; 1 request for it")
+
+
+def test_pins_and_what_lacks_are_obstacles() -> None:
+    desk = Desk(spec_of("a b", sizes={"b": 9}), evicts={"b": "a"})
+    for words in ("load l a", "a1 ready", "reading free=4 a1=4"):
+        desk.say(words)
+    desk.scheduler.state.models[ModelId("a")].is_pinned = True
+
+    assert of(desk, "b").obstacles == (
+        "a would have to stop and is pinned",
+        "b needs 9 MiB of GPU memory, and 8 MiB would be free for it",
+    )
+    assert "a is pinned: nothing stops it but an operator" in of(desk, "a").about
+
+
+def test_a_drained_box_is_an_obstacle_for_every_model() -> None:
+    desk = desk_after("close x")
+
+    assert of(desk, "a").obstacles == ("this box is being drained: it takes no more work",)
+
+
+def test_an_idle_model_tells_when_it_is_unloaded() -> None:
+    spec = spec_of("a")
+    [model] = spec.models.values()
+    desk = Desk(replace(spec, models={model.id: replace(model, ttl=Seconds(60.0))}))
+    for words in ("load l a", "a1 ready", "at 15"):
+        desk.say(words)
+
+    assert "nobody uses it: it is unloaded in 45.0 s" in of(desk, "a").about

@@ -8,7 +8,7 @@ from qmsup.core.scheduling import invariants
 from qmsup.core.scheduling.claims import Closer
 from qmsup.core.scheduling.holds import Conversation
 from qmsup.core.scheduling.line import Case, Rank, Wants
-from qmsup.core.scheduling.records import Child, Ending, Lease, Model, Phase, Swap
+from qmsup.core.scheduling.records import Child, Ending, Lease, Model, Phase, Swap, SwapPhase
 from qmsup.core.scheduling.state import State
 from qmsup.errors import InvariantBrokenError
 from qmsup.ids import Incarnation, LeaseId, ModelId, RequestId
@@ -215,6 +215,25 @@ def drain_with_a_waiter(state: State) -> None:
     state.is_draining = True
 
 
+def settle_for_nothing(state: State) -> None:
+    swap = evicting(state)
+    swap.left, swap.phase = set(), SwapPhase.SETTLING
+
+
+def count_down_in_use(state: State) -> None:
+    state.models[A].idle = state.deadlines.add(Seconds(9.0), state.models[A])
+
+
+def leave_what_has_no_place(state: State) -> None:
+    """By the group of all, neither a nor c may stand beside the other."""
+    state.law.is_doubtful = True
+    for one in list(state.leases):
+        del state.leases[one]
+    state.models[A].leases.clear()
+    state.listeners[WORKER].leases.clear()
+    state.reorder()
+
+
 BREAKS: dict[str, Callable[[State], None]] = {
     "leases differ": hide_a_lease,
     "r1 is held, its alarm": alarm_of_a_held_lease,
@@ -253,6 +272,9 @@ BREAKS: dict[str, Callable[[State], None]] = {
     "a load that nobody wants": wait_for_what_nobody_wants,
     "while the scheduler ends": end_with_a_waiter,
     "while the box is drained": drain_with_a_waiter,
+    "memory that does not come back": settle_for_nothing,
+    "a is about to be unloaded": count_down_in_use,
+    "a has no place": leave_what_has_no_place,
 }
 
 

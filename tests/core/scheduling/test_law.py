@@ -223,3 +223,12 @@ def test_it_is_recorded_by_which_policy() -> None:
 
     told = [(r.decision, r.model, r.because) for r in desk.records()]
     assert ("model.unlawful", "a", "budget") in told
+
+
+def test_the_end_of_a_hold_after_the_end_changes_nothing() -> None:
+    desk = full(replace(HOLDING, on_exit=OnExit.KEEP))
+    apply(desk, budget(9, replace(HOLDING, on_exit=OnExit.KEEP)))
+    assert desk.say("shutdown") == "end"
+
+    desk.now = 10.0
+    assert desk.say("woke") == ""

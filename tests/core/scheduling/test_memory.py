@@ -393,3 +393,41 @@ def test_who_finds_no_room_because_another_is_busy_again_is_told() -> None:
         r3 asks d -> r3 at 1
         r4 asks a -> grant r4, refuse r3 insufficient_vram
         """)
+
+
+def test_a_child_that_dies_unseen_gives_its_memory_back_too() -> None:
+    desk({"a": 400, "b": 400}, evicts={}).play("""
+        reading free=500 ->
+        r1 asks a -> load a1, loading r1
+        a1 ready  -> grant r1
+        r2 asks b -> r2 at 1
+        a1 fails  -> load b2, loading r2
+        """)
+
+
+def test_what_a_child_took_is_believed_after_a_while() -> None:
+    unseen = desk({"a": 400, "b": 400}, evicts={})
+    unseen.play("""
+        reading free=500 ->
+        r1 asks a -> load a1, loading r1
+        a1 ready  -> grant r1
+        r1 accepts ->
+        r2 asks b -> r2 at 1
+        """)
+    assert unseen.wake == 3.0
+
+    unseen.now = 3.0
+    assert unseen.say("woke") == "load b2, loading r2"
+
+
+def test_a_swap_that_is_given_up_takes_nothing() -> None:
+    sizes = {"a": 400, "b": 800, "c": 400, "d": 300}
+    four = Desk(spec_of("a b c d", sizes=sizes), evicts={"b": "a", "d": "b"})
+    four.play("""
+        load x a  -> load a1
+        a1 ready  -> answer x done
+        reading free=500 a1=400 ->
+        r1 asks b -> stop a1, loading r1
+        r2 asks c -> r2 at 1
+        r1 leaves -> load c2, loading r2
+        """)

@@ -147,11 +147,11 @@ def test_another_configuration_counts_at_once() -> None:
         """)
 
     wakes = []
-    for ttl in (5, 0, 3):
+    for ttl in (5, 5, 0, 3):
         desk.tell(ConfigApplied(spec=with_ttl(ttl)))
         wakes.append(desk.wake)
 
-    assert wakes == [5.0, None, 3.0]
+    assert wakes == [5.0, 5.0, None, 3.0]
     assert desk.say("woke") == "stop a1"
 
 
