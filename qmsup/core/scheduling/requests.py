@@ -248,8 +248,6 @@ def _admit(state: State, waiter: Waiter) -> None:
         case Joins() | Starts():
             waiting.take_in(state, waiter)
             _promote(state, waiter, verdict)
-            # Whoever honours a hold that this one did not may now join.
-            state.stir(waiter.case.model)
         case Serves() | Refuses():
             _promote(state, waiter, verdict)
         case _:

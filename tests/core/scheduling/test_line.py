@@ -69,6 +69,9 @@ def test_without_priorities_an_arrival_moves_nobody() -> None:
     assert not line_of(waiter("a", 1)).has_moved
     assert line_of(waiter("a", 1), priority={"a": 1}).has_moved
     assert line_of(waiter("a", 2), waiter("a", 1)).has_moved
+    hurried = waiter("a", 3)
+    hurried.case = hurried.case._replace(is_past=True)
+    assert line_of(hurried).has_moved
 
 
 def test_streaming_waiters_are_counted_and_loads_do_not_stream() -> None:
@@ -84,6 +87,20 @@ def test_streaming_waiters_are_counted_and_loads_do_not_stream() -> None:
     assert line.count(ModelId("a")) == 3
     line.remove(streaming)
     assert (line.size, line.streaming) == (2, 0)
+
+
+def test_whoever_is_past_its_patience_stands_before_the_rest_whatever_their_priority() -> None:
+    arrivals = [waiter(model, n) for n, model in enumerate("ABAB")]
+    for one in arrivals[2:]:
+        one.case = one.case._replace(is_past=True)
+
+    line = line_of(*arrivals, priority={"A": 1, "B": 5})
+
+    assert told(line) == "A2 B3 B1 A0"
+    assert [line.place_of(w) for w in arrivals] == [4, 3, 1, 2]
+    assert line.past == 2
+    line.remove(arrivals[2])
+    assert line.past == 1
 
 
 @given(

@@ -1,10 +1,12 @@
 """Nobody waits for ever: whoever is past its patience closes what it needs to those who came later."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import pytest
 
+from qmsup.ids import ModelId
+from qmsup.units import MiB
 from tests.support.scheduling import Desk, spec_of
 
 
@@ -83,6 +85,28 @@ STORIES = {
         r4 asks a                     -> r4 at 3
         """,
         {"b": "a"},
+    ),
+    "a load of a closed model takes nothing, so it need not wait": Told(
+        """
+        r1 asks a              -> load a1, loading r1
+        a1 ready               -> grant r1
+        late asks b patience=0 -> late at 1
+        load x a               -> answer x done
+        """,
+        {"b": "a"},
+    ),
+    "who waits for a place at the limit closes nothing": Told(
+        """
+        load x v               -> load v1
+        v1 ready               -> answer x done
+        r1 asks a              -> load a2, loading r1
+        a2 ready               -> grant r1
+        late asks a patience=0 -> late at 1
+        r2 asks v              -> grant r2
+        """,
+        {},
+        slots=1,
+        renders="v",
     ),
     "other models are served and loaded meanwhile": Told(
         """
@@ -288,3 +312,61 @@ def test_it_is_told(name: str) -> None:
     story = STORIES[name]
     spec = spec_of("a b c d e v w", slots=story.slots, renders=story.renders)
     Desk(spec, evicts=story.evicts).play(story.told)
+
+
+def test_nothing_is_loaded_that_it_would_have_to_stop_as_well() -> None:
+    sizes = {"a": 8, "b": 9, "c": 4, "d": 3}
+    desk = Desk(spec_of("a b c d", sizes=sizes, vram_budget=MiB(12)))
+    desk.play("""
+        r1 asks a              -> load a1, loading r1
+        a1 ready               -> grant r1
+        late asks b patience=0 -> late at 1
+        r2 asks c              -> r2 at 2
+        r3 asks d              -> load d2, loading r3
+        d2 ready               -> grant r3
+        r3 ends                ->
+        late leaves            -> stop d2, loading r2
+        """)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ByCompany:
+    """Loading b stops a; c too beside both x and y, or z instead where y is gone. Loading x stops y."""
+
+    beside_both: tuple[str, ...]
+    without_y: tuple[str, ...]
+    name: str = "company"
+
+    def eviction_for(self, target: ModelId, running: Sequence[ModelId]) -> tuple[ModelId, ...]:
+        stops: tuple[str, ...] = ("a",) if target == "b" else ()
+        if target == "x":
+            stops = ("y",)
+        elif target == "b" and "x" in running:
+            stops = self.beside_both if "y" in running else self.without_y
+        return tuple(ModelId(model) for model in stops)
+
+
+@pytest.mark.parametrize(
+    ("beside_both", "without_y", "waits"),
+    [
+        (("a",), ("a",), False),
+        (("a", "c"), ("a",), True),
+        (("a",), ("a", "z"), True),
+        (("a",), ("z",), True),
+        (("a",), (), False),
+    ],
+)
+def test_neither_under_way_nor_done_may_a_load_make_it_stop_more(
+    beside_both: tuple[str, ...], without_y: tuple[str, ...], *, waits: bool
+) -> None:
+    desk = Desk(spec_of("a b c x y z"))
+    desk.scheduler.state.policy = ByCompany(beside_both=beside_both, without_y=without_y)
+    desk.play("""
+        r1 asks a              -> load a1, loading r1
+        a1 ready               -> grant r1
+        load l y               -> load y2
+        y2 ready               -> answer l done
+        late asks b patience=0 -> late at 1
+        """)
+
+    assert desk.say("r2 asks x") == ("r2 at 2" if waits else "stop y2, loading r2")
