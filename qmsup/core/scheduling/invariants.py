@@ -12,7 +12,7 @@ from qmsup.core.scheduling.line import Because, Waiter
 from qmsup.core.scheduling.records import Model, Phase, Swap, SwapPhase
 from qmsup.core.scheduling.state import State
 from qmsup.errors import InvariantBrokenError
-from qmsup.ids import ModelId, RequestId
+from qmsup.ids import RequestId
 from qmsup.units import Seconds
 
 
@@ -188,8 +188,8 @@ def _of_closers(state: State) -> Iterator[str]:
 
 def _of_waiting(state: State) -> Iterator[str]:
     """Nobody waits who could be served, or beside a box where nothing happens."""
-    if state.running_beside(ModelId("")) != state.by_coldness():
-        yield f"{state.running_beside(ModelId(''))} is not the order in which models make room"
+    if state.running != state.by_coldness():
+        yield f"{state.running} is not the order in which models make room"
     for overdue in law.overdue(state):
         yield f"{overdue} has no place since the reload, is idle, and is still there"
     if state.stirred or state.is_stirred:

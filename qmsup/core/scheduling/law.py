@@ -66,7 +66,7 @@ def _unlawful(state: State, policy: EvictionPolicy) -> list[Model]:
     Removed models do not count: they go by themselves.
     """
     groups = members_of(state.spec)
-    running = [state.models[name] for name in state.running_beside(ModelId(""))]
+    running = [state.models[name] for name in state.running]
     residents = [m for m in running if not m.is_removed and (m.swap is not None or m.is_up)]
     persistent = {
         m.id for m in residents if m.is_pinned or (m.id in groups and groups[m.id].persistent)

@@ -161,6 +161,7 @@ def begin_walk(state: State) -> None:
     """A walk along the line takes everything into account, and names the closers anew."""
     if _is_about_all(state):
         state.line.has_held = False
+        state.seen_order = state.running
     state.is_stirred = False
     state.stirred.clear()
     state.is_reordered = False
@@ -185,7 +186,9 @@ def _is_order_telling(state: State) -> bool:
     need others to stop; and by a trusted reading there may be no room where those stop.
     """
     line = state.line
-    return line.past > 0 or line.has_held or (line.size > 0 and state.memory.free is not None)
+    if line.past > 0 or line.has_held:
+        return True
+    return line.size > 0 and state.memory.free is not None and state.running != state.seen_order
 
 
 def _is_repeated(state: State, event: RequestArrived) -> bool:

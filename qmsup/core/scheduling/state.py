@@ -70,6 +70,7 @@ class State:
         stirred: models whose waiters may fare otherwise than when last judged.
         is_stirred: so may everybody's.
         closers: whom others wait for, since it has waited long enough.
+        seen_order: what was resident, coldest first, when the whole line was last looked at.
         is_reordered: models changed places in the order of eviction, so closers may need others to stop.
     """
 
@@ -106,6 +107,7 @@ class State:
         self.is_stirred = False
         self.closers = Closers()
         self.is_reordered = False
+        self.seen_order: tuple[ModelId, ...] = ()
         self._evictions: dict[ModelId, tuple[ModelId, ...]] = {}
         self.policy = policy_for(spec)
         self._running: tuple[ModelId, ...] | None = None
@@ -240,13 +242,18 @@ class State:
         """What is resident, coldest first, looked up anew."""
         return tuple(model.id for model in sorted(self._residents.values(), key=_coldness))
 
-    def running_beside(self, target: ModelId) -> tuple[ModelId, ...]:
-        """What is resident beside the target, coldest first."""
+    @property
+    def running(self) -> tuple[ModelId, ...]:
+        """What is resident, coldest first."""
         if self._running is None:
             self._running = self.by_coldness()
-        if target in self._residents:
-            return tuple(model for model in self._running if model != target)
         return self._running
+
+    def running_beside(self, target: ModelId) -> tuple[ModelId, ...]:
+        """What is resident beside the target, coldest first."""
+        if target in self._residents:
+            return tuple(model for model in self.running if model != target)
+        return self.running
 
     def eviction_for(self, target: ModelId) -> tuple[ModelId, ...]:
         """What the policy would stop for the target, now; asked once for as long as nothing changes."""

@@ -205,6 +205,23 @@ def test_story(story: Story) -> None:
     story.play()
 
 
+def test_a_render_goes_on_when_its_request_has_ended_and_its_worker_has_died() -> None:
+    # Loading llm would stop nothing, but a render's peak lies above what it seems to take.
+    desk = Desk(spec_of("vid llm", slots=1, renders="vid"), evicts={})
+
+    desk.play("""
+        r1 asks vid from=w2 -> load vid1, loading r1
+        vid1 ready     -> grant r1
+        lease x j1 vid -> answer x done
+        r1 accepts     ->
+        r1 ends        ->
+        r2 asks llm    -> r2 at 1
+        w2 lost        ->
+        r3 asks vid    -> r3 at 2
+        release y j1   -> answer y done, load llm2, loading r2, grant r3
+        """)
+
+
 def test_the_answer_is_the_lease_s_id() -> None:
     desk = Desk(spec_of("a"))
     desk.say("lease x j1 a")

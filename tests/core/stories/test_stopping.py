@@ -85,6 +85,22 @@ stop a1, refuse b1 shutting_down, refuse b2 shutting_down, stop b2
         a1 gone    -> answer x done
         a2 ready   -> grant r2, answer y done
         """),
+    "draining under steady traffic ends": Story(
+        """
+        r1 asks a  -> load a1, loading r1
+        a1 ready   -> grant r1
+        r2 asks a  -> grant r2
+        drain x a  ->
+        r3 asks a  -> r3 at 1
+        r1 ends    ->
+        r4 asks a  -> r4 at 2
+        r5 asks b  -> load b2, loading r5
+        r2 ends    -> stop a1, load a3, loading r3, loading r4
+        a1 gone    -> answer x done
+        a3 ready   -> grant r3, grant r4
+        """,
+        evicts={},
+    ),
     "draining an idle model stops it at once": Story("""
         r1 asks a  -> load a1, loading r1
         a1 ready   -> grant r1
