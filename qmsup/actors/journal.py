@@ -29,6 +29,8 @@ _REMEMBERED = 16_384
 _PAUSE = Seconds(0.5)
 _SLICE = 128
 """Turns encoded in one go: well under a millisecond."""
+_MOST_FRESH = 1024
+"""Turns that may gather. They are what the garbage collector walks over, again and again."""
 _MOST_BEHIND = 8 * 1024 * 1024
 """Bytes that may wait for a slow disk; what comes then is kept in memory only."""
 
@@ -84,10 +86,12 @@ class Journal:
         self._keep([self._encode.header(header)])
 
     def note(self, turn: Turn) -> None:
-        """Take a turn in. This is all that a turn costs when it happens."""
+        """Take a turn in. In quiet times this is all that a turn costs when it happens."""
         if self._begins_at is None:
             self._begins_at = Seconds(turn.now + _PAUSE)
         self._fresh.append(turn)
+        if len(self._fresh) >= _MOST_FRESH:  # turns come faster than there is time between messages
+            self._encode_some(_SLICE)
 
     @property
     def due(self) -> Seconds | None:

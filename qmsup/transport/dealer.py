@@ -51,14 +51,17 @@ class DealerSocket:
         take = self._socket.recv_multipart
         try:
             while True:
-                frames += take(zmq.NOBLOCK)
+                frames += take(context.NOW)
         except zmq.Again:
             return frames
 
     def send(self, frames: Sequence[bytes]) -> None:
         """Queue messages, one a frame, that travel together. None is fine."""
         if frames:
-            self._socket.send_multipart(frames, zmq.NOBLOCK)
+            send = self._socket.send
+            for frame in frames[:-1]:
+                send(frame, context.MORE_NOW)
+            send(frames[-1], context.NOW)
 
     def wait(self, timeout: Seconds) -> bool:
         """Whether something can be received, waiting for it at most this long."""

@@ -60,7 +60,7 @@ class RouterSocket:
         take = self._socket.recv_multipart
         try:
             while len(received) < limit:
-                identity, *frames = take(zmq.NOBLOCK)
+                identity, *frames = take(context.NOW)
                 received.append((identity, frames))
         except zmq.Again:
             pass
@@ -72,8 +72,10 @@ class RouterSocket:
         Returns:
             False when it was not taken: the peer is gone, or has not read `peer_bound` messages.
         """
+        send = self._socket.send
         try:
-            self._socket.send_multipart((identity, frame), zmq.NOBLOCK)
+            send(identity, context.MORE_NOW)
+            send(frame, context.NOW)
         except zmq.Again:
             return False
         except zmq.ZMQError as e:

@@ -6,7 +6,6 @@ from typing import assert_never
 
 from qmsup.core.scheduling import closers, leases, swaps, waiting
 from qmsup.core.scheduling.admission import Joins, Refuses, Serves, Starts, Waits, judge
-from qmsup.core.scheduling.claims import Closers
 from qmsup.core.scheduling.effects import Refuse
 from qmsup.core.scheduling.events import LeaseReleased, LeaseRequested, LoadAsked, RequestArrived
 from qmsup.core.scheduling.line import Because, Case, Group, Rank, Waiter, Wants
@@ -101,9 +100,15 @@ def timed_out(state: State, waiter: Waiter) -> None:
     )
 
 
-def pass_time(state: State) -> None:
-    """Before each event: patience and holds that have ended since the last one count no longer."""
+def pass_time(state: State) -> bool:
+    """Before each event: patience and holds that have ended since the last one count no longer.
+
+    Returns:
+        Whether there were any.
+    """
+    has_passed = False
     while (due := state.turns.take_due(state.now)) is not None:
+        has_passed = True
         match due:
             case Waiter():
                 waiting.lose_patience(state, due)
@@ -111,6 +116,7 @@ def pass_time(state: State) -> None:
                 state.stir_all()
             case _:
                 assert_never(due)
+    return has_passed
 
 
 def settle(state: State, walk: Callable[[State], None] | None = None) -> None:
@@ -120,6 +126,9 @@ def settle(state: State, walk: Callable[[State], None] | None = None) -> None:
         state: changed.
         walk: `drain`, or something slower that comes to the same.
     """
+    if not state.line.size:  # the usual case by far: nobody is there to fare otherwise
+        state.calm()
+        return
     before = state.closers.named
     is_first = True
     while is_first or _is_to_be_walked(state):
@@ -162,10 +171,7 @@ def begin_walk(state: State) -> None:
     if _is_about_all(state):
         state.line.has_held = False
         state.seen_order = state.running
-    state.is_stirred = False
-    state.stirred.clear()
-    state.is_reordered = False
-    state.closers = Closers()
+    state.calm()
 
 
 def _is_to_be_walked(state: State) -> bool:

@@ -101,8 +101,9 @@ class Scheduler:
         """
         state = self._state
         state.begin(now)
-        requests.pass_time(state)
-        _settle(state)
+        # What time alone does not change has been settled by the event before.
+        if requests.pass_time(state) or law.is_to_be_enforced(state):
+            _settle(state)
         _take(state, event)
         _settle(state)
         if state.ending is not None:

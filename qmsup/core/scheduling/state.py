@@ -204,6 +204,15 @@ class State:
         """Something ended, so anybody may fare otherwise now."""
         self.is_stirred = True
 
+    def calm(self) -> None:
+        """Everybody who was stirred is looked at now, and who holds back others is named anew."""
+        self.is_stirred = False
+        self.is_reordered = False
+        if self.stirred:
+            self.stirred.clear()
+        if self.closers.named:
+            self.closers = Closers()
+
     def touch(self, model: Model) -> None:
         """A model was used: it is the hottest from now on."""
         self.uses += 1
