@@ -31,6 +31,9 @@ _SLOWEST_REPEAT = Seconds(10.0)
 """Repeats queue up while there is no scheduler; doubling keeps them few. A waiter that was heard is asked for
 again this often as well: it finds a grant that got lost."""
 _MAX_DEFERRAL = Seconds(0.001)
+_ACCEPTS_WITHIN = Seconds(0.02)
+"""The scheduler waits for seconds for a lease to be accepted. Most small requests are done before that: then the
+word of their end says both, and the scheduler has an event less to deal with."""
 _MAX_NAME = 80
 _RETRY_AFTER = Seconds(2.0)
 
@@ -100,6 +103,9 @@ class Link:
         self._outbox: list[bytes] = []
         self._urgent = False
         self._deferred_at = 0.0
+        self._unaccepted: dict[RequestId, None] = {}
+        """Leases that the scheduler has not been told are in use; in order."""
+        self._accept_at = 0.0
         self._epoch: Epoch | None = None
         self._complaint = ""
         self._configured = ""
@@ -142,27 +148,33 @@ class Link:
         for frame in self._questions.take_new():
             self._send(frame)
 
-    def flush(self, now: float) -> bool:
+    def flush(self, now: float) -> float | None:
         """Send what the turn has gathered, as one multipart.
 
         Returns:
-            True when something is kept back for up to a millisecond, to travel with what comes next.
+            Until when something is kept back at most, to travel with what comes next; None = nothing is.
         """
+        if self._unaccepted:
+            if not self._accept_at:
+                self._accept_at = now + _ACCEPTS_WITHIN
+            elif now >= self._accept_at:
+                self._accept()
         while self._outbox:
             if not self._urgent:
                 if not self._deferred_at:
                     self._deferred_at = now + _MAX_DEFERRAL
                 if now < self._deferred_at:
-                    return True
+                    return self._deferred_at
             frames, self._outbox = self._outbox, []
             self._urgent = False
             self._deferred_at = 0.0
             self._dealer.send(frames)
             self.read()  # sending may swallow the descriptor's one notice
-        return False
+        return self._accept_at if self._unaccepted else None
 
     def tick(self, now: float) -> None:
         """Beat; repeat what is unanswered; give up what has waited for an absent scheduler too long."""
+        self._accept()  # first: the beat counts them among the held
         beat = Beat(waiting=len(self._open), held=len(self._leases), configured=self._configured)
         self._send(codec.encode(beat))
         late: list[_Open] = []
@@ -192,6 +204,7 @@ class Link:
     def done(self, request: RequestId, outcome: str, *, served: bool) -> None:
         """The work under a lease ended."""
         if self._leases.pop(request, None) is not None:
+            self._unaccepted.pop(request, None)
             # May ride with what comes next, unless somebody here waits, perhaps for just this place.
             self._outbox.append(codec.encode(Done(request=request, outcome=outcome, served=served)))
             self._urgent = self._urgent or bool(self._open)
@@ -214,6 +227,11 @@ class Link:
     def _send(self, frame: bytes) -> None:
         self._outbox.append(frame)
         self._urgent = True
+
+    def _accept(self) -> None:
+        self._outbox += [codec.encode(Accepted(request=request)) for request in self._unaccepted]
+        self._unaccepted.clear()
+        self._accept_at = 0.0
 
     def _greet(self) -> None:
         now = time.monotonic()
@@ -267,8 +285,7 @@ class Link:
             listening.Holding(request=request, model=grant.model, incarnation=grant.incarnation),
             entry.asker,
         )
-        # May ride with what comes next: the scheduler waits for seconds, not for milliseconds.
-        self._outbox.append(codec.encode(Accepted(request=request)))
+        self._unaccepted[request] = None
         if grant.epoch != self._epoch:
             self._take_epoch(grant.epoch)
         entry.asker.on_granted(grant)

@@ -1,3 +1,4 @@
+import select
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -6,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from qmsup import places as our_places
-from qmsup.ids import Epoch, ModelId, RequestId
+from qmsup.errors import Refusal
+from qmsup.ids import Epoch, ListenerName, ModelId, RequestId
+from qmsup.listener.link import Link
 from qmsup.listener.relay.engine import RelayOptions
 from qmsup.units import Seconds
 from qmsup.wire import listening
@@ -183,15 +186,66 @@ def test_a_grant_that_comes_twice_is_accepted_twice_and_relayed_once(both: Both)
         assert len(child.requests) == 1
 
 
-def test_messages_of_one_turn_travel_in_order(both: Both) -> None:
+class _AtOnce:
+    """An asker whose use is over as soon as it is granted."""
+
+    def __init__(self, link: Link) -> None:
+        self._link = link
+
+    def on_place(self, place: int) -> None:
+        raise AssertionError(place)
+
+    def on_loading(self) -> None:
+        raise AssertionError
+
+    def on_granted(self, grant: listening.Granted) -> None:
+        self._link.done(grant.request, "finished", served=True)
+
+    def on_refused(self, refusal: Refusal) -> None:
+        raise AssertionError(refusal)
+
+    def on_cut(self, refusal: Refusal) -> None:
+        raise AssertionError(refusal)
+
+
+@pytest.mark.usefixtures("places")
+def test_a_use_that_is_over_at_once_is_told_in_one_word() -> None:
+    with _scheduler() as scheduler:
+        scheduler.on_ask = lambda ask: [grant(ask, "127.0.0.1:1")]
+        link = Link(
+            ListenerName("main"), endpoint=our_places.scheduler_endpoint(), grace=Seconds(9.0)
+        )
+        link.request(Ask(request=RequestId("r"), model=ModelId("m")), _AtOnce(link), 0.0)
+        poll = select.poll()
+        poll.register(link.fileno(), select.POLLIN)
+        for _ in range(100):
+            link.flush(0.0)
+            link.read()
+            if not link.waiting:
+                break
+            poll.poll(100)
+        assert link.flush(0.0) is not None
+        assert link.flush(1.0) is None
+
+        assert scheduler.hears(Done).request == "r"
+        assert scheduler.kinds() == ["Hello", "Ask", "Done"]
+        link.close()
+
+
+def test_a_use_that_lasts_is_told_before_its_end(both: Both) -> None:
     engine, scheduler = both
-    with upstream(saying(plain(b"x"))) as child:
+    hold_back = threading.Event()
+
+    with upstream(in_two_parts(b"", plain(b"x"), hold_back)) as child:
         scheduler.on_ask = lambda ask: [grant(ask, child.where)]
         with engine.hold(order()) as client:
+            scheduler.hears(Accepted)
+            hold_back.set()
             read_until(client, b"\r\n\r\nx")
         scheduler.hears(Done)
 
-    assert scheduler.kinds() == ["Hello", "Ask", "Accepted", "Done"]
+    said = [kind for kind in scheduler.kinds() if kind != "Beat"]
+    assert said == ["Hello", "Ask", "Accepted", "Done"]
 
 
 def test_what_cannot_be_read_is_survived(both: Both, caplog: pytest.LogCaptureFixture) -> None:

@@ -7,6 +7,7 @@ gunicorn's own poller is one descriptor among the others.
 import itertools
 import select
 import socket
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -24,7 +25,6 @@ from qmsup.units import Seconds, ms_from_seconds
 from qmsup.wire.listening import Ask
 
 _TICK = Seconds(1.0)
-_SOONEST = 0.001
 
 _log = Log("relay")
 
@@ -51,7 +51,7 @@ class Engine(Loop):
             for logs in (False, True)
         }
         self._turns_of_remarks = itertools.count()
-        self._keeps_back = False
+        self._keeps_back_until: float | None = None
         self.watch(link.fileno(), select.EPOLLIN, lambda _event: link.read())
         self.watch(link.nudge_fileno(), select.EPOLLIN, lambda _event: link.take_questions())
         self._tick()
@@ -110,7 +110,7 @@ class Engine(Loop):
 
     @override
     def on_turn(self) -> None:
-        self._keeps_back = self._link.flush(self.now)
+        self._keeps_back_until = self._link.flush(self.now)
 
     @override
     def on_fault(self, handler: Handler) -> None:
@@ -133,7 +133,10 @@ class Engine(Loop):
 
     @override
     def _until_next(self, timeout: float) -> float:
-        return _SOONEST if self._keeps_back else super()._until_next(timeout)
+        timeout = super()._until_next(timeout)
+        if self._keeps_back_until is not None:
+            timeout = min(timeout, max(0.0, self._keeps_back_until - time.monotonic()))
+        return timeout
 
     def _tick(self) -> None:
         self._link.tick(self.now)

@@ -51,7 +51,7 @@ def test_a_request_reaches_the_child_and_its_answer_the_client(both: Both) -> No
 
         assert said.startswith(b"HTTP/1.1 200 OK\r\n")
         assert scheduler.hears(Done) == Done(
-            request=scheduler.hears(Accepted).request, outcome="finished", served=True
+            request=scheduler.hears(Ask).request, outcome="finished", served=True
         )
         head, _, body = child.requests[0].partition(b"\r\n\r\n")
         assert f"\r\nHost: {child.where}".encode() in head
