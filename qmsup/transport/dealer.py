@@ -49,11 +49,9 @@ class DealerSocket:
         """Every frame that has come, in order, without waiting."""
         frames: list[bytes] = []
         take = self._socket.recv_multipart
-        try:
-            while True:
-                frames += take(context.NOW)
-        except zmq.Again:
-            return frames
+        while context.is_readable(self._socket):
+            frames += take(context.NOW)
+        return frames
 
     def send(self, frames: Sequence[bytes]) -> None:
         """Queue messages, one a frame, that travel together. None is fine."""

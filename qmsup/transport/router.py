@@ -58,12 +58,9 @@ class RouterSocket:
         """What has come, at most `limit` multiparts, without waiting: (sender's identity, its frames)."""
         received: list[tuple[bytes, list[bytes]]] = []
         take = self._socket.recv_multipart
-        try:
-            while len(received) < limit:
-                identity, *frames = take(context.NOW)
-                received.append((identity, frames))
-        except zmq.Again:
-            pass
+        while len(received) < limit and context.is_readable(self._socket):
+            identity, *frames = take(context.NOW)
+            received.append((identity, frames))
         return received
 
     def send(self, identity: bytes, frame: bytes) -> bool:
