@@ -7,6 +7,7 @@ no thread of its own, no queue.
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import assert_never
 
 from qmsup.actors.copies import Copy
@@ -32,6 +33,10 @@ from qmsup.wire import codec, controlling, listening
 
 _REMEMBERED_REPLIES = 256
 """Answers kept so that a repeated question gets the same one; a client repeats within seconds."""
+
+_OUTCOMES: Mapping[str, Outcome] = {outcome.value: outcome for outcome in Outcome}
+_PEERS = 1024
+"""Names of peers kept ready: more than a box has workers."""
 
 _log = Log("gateway")
 
@@ -209,6 +214,7 @@ class Gateway:
             _log.debug("worker.unreachable", worker=_text(receiver), message=type(message).__name__)
 
 
+@lru_cache(maxsize=_PEERS)
 def _text(identity: bytes) -> str:
     return identity.decode("utf-8", "backslashreplace")
 
@@ -254,7 +260,9 @@ def _said(worker: WorkerId, message: _AfterHello) -> Event | Tally:
             return GrantAccepted(request=message.request)
         case listening.Done():
             return LeaseReleased(
-                lease=LeaseId(message.request), outcome=_outcome(message), served=message.served
+                lease=LeaseId(message.request),
+                outcome=_OUTCOMES.get(message.outcome, Outcome.UNKNOWN),
+                served=message.served,
             )
         case listening.Leave():
             return RequestAbandoned(request=message.request)
@@ -264,13 +272,6 @@ def _said(worker: WorkerId, message: _AfterHello) -> Event | Tally:
             return Tally(waiting=waiting, held=held)
         case _:
             assert_never(message)
-
-
-def _outcome(done: listening.Done) -> Outcome:
-    try:
-        return Outcome(done.outcome)
-    except ValueError:
-        return Outcome.UNKNOWN
 
 
 def _message_of(effect: ToWorker, epoch: Epoch) -> listening.FromScheduler:

@@ -182,15 +182,17 @@ class SchedulerActor(pykka.ThreadingActor):
 
     def _hear(self, heard: Heard) -> None:
         worker, said = heard.worker, heard.said
-        if not self._workers.hear(worker, _now()):
+        now = _now()
+        if not self._workers.hear(worker, now):
             self._gateway.ask_to_greet(worker)
         elif not isinstance(said, views.Tally):
-            self._handle(said)
+            self._handle(said, now)
         elif not self._workers.agree(worker, said, views.tally(self._core.state, worker)):
             self._gateway.ask_to_greet(worker)
 
-    def _handle(self, event: Event) -> None:
-        core, now = self._core, _now()
+    def _handle(self, event: Event, now: Seconds | None = None) -> None:
+        core = self._core
+        now = _now() if now is None else now
         try:
             effects = core.handle(event, now)
         except Exception:
