@@ -1,13 +1,12 @@
 """What is to be done. The scheduler returns these; an actor carries them out and decides nothing of its own."""
 
-from dataclasses import dataclass
-
+from qmsup.core.scheduling.messages import message
 from qmsup.errors import Refusal
 from qmsup.ids import AskId, EventNumber, Incarnation, LeaseId, ModelId, RequestId, WorkerId
 from qmsup.units import Seconds
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class Grant:
     """Offer a lease: the listener may relay to the upstream at once, and answers accepted or declined.
 
@@ -26,7 +25,7 @@ class Grant:
     waited: Seconds
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class Refuse:
     """Tell a listener that its request gets no grant."""
 
@@ -36,7 +35,7 @@ class Refuse:
     refusal: Refusal
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class Cut:
     """Tell a listener to end a relay under way: the model is being stopped under it, or the lease is void."""
 
@@ -46,7 +45,7 @@ class Cut:
     refusal: Refusal
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class LineMoved:
     """Tell a listener the places of its waiting requests, 1 = next, over the whole line."""
 
@@ -55,7 +54,7 @@ class LineMoved:
     places: tuple[tuple[RequestId, int], ...]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class TellLoading:
     """Tell a listener that its request left the line: its model is being loaded for it (place 0)."""
 
@@ -64,7 +63,7 @@ class TellLoading:
     request: RequestId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class EnsureReady:
     """Have a model's owner bring up this incarnation, whatever state the child is in."""
 
@@ -73,7 +72,7 @@ class EnsureReady:
     incarnation: Incarnation
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class Stop:
     """Have a model's owner stop this incarnation. Ends in ProcessStopped or ProcessFailed, always."""
 
@@ -82,7 +81,7 @@ class Stop:
     incarnation: Incarnation
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class AbortStart:
     """Have a model's owner give up a start that nobody waits for. Ends as Stop does."""
 
@@ -91,7 +90,7 @@ class AbortStart:
     incarnation: Incarnation
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class ArmWake:
     """Send Woke at this time, forgetting any earlier wish; None = no wake is wanted."""
 
@@ -99,7 +98,7 @@ class ArmWake:
     at: Seconds | None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class Answer:
     """Answer a control client: done, or refused with words."""
 
@@ -109,7 +108,7 @@ class Answer:
     refusal: Refusal | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class Record:
     """A decision worth telling an operator about.
 
@@ -128,7 +127,7 @@ class Record:
     because: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class EndProcess:
     """Shutdown is complete: nothing of ours runs that should not."""
 

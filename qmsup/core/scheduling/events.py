@@ -1,9 +1,10 @@
 """What happened. The scheduler's state changes through these and in no other way."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import StrEnum
 
+from qmsup.core.scheduling.messages import message
 from qmsup.ids import AskId, Incarnation, LeaseId, ListenerName, ModelId, RequestId, WorkerId
 from qmsup.spec import Spec
 from qmsup.units import MiB, Seconds
@@ -19,7 +20,7 @@ class Outcome(StrEnum):
     UNKNOWN = "unknown"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class RequestArrived:
     """A listener asks for a model on behalf of a client.
 
@@ -46,28 +47,28 @@ class RequestArrived:
     waited: Seconds = Seconds(0.0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class RequestAbandoned:
     """The client of a waiting request went away."""
 
     request: RequestId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class GrantAccepted:
     """The listener relays under the offered lease."""
 
     request: RequestId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class GrantDeclined:
     """The client had gone when the grant came."""
 
     request: RequestId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class LeaseReleased:
     """A lease's work ended. Idempotent: unknown and released ids are ignored.
 
@@ -80,7 +81,7 @@ class LeaseReleased:
     served: bool = True
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class LiveLease:
     """A lease that a listener still holds, told again to a scheduler that may not know it."""
 
@@ -89,7 +90,7 @@ class LiveLease:
     incarnation: Incarnation
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class ListenerJoined:
     """A worker process greeted: what it holds, and what waits in it (each as it first arrived)."""
 
@@ -100,21 +101,21 @@ class ListenerJoined:
     waiting: tuple[RequestArrived, ...] = ()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class ListenerSuspected:
     """A worker is alive but silent: no new grants to it, its leases stay for a grace."""
 
     listener: WorkerId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class ListenerLost:
     """A worker's process is gone: its request leases and waiters go with it."""
 
     listener: WorkerId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class ProcessStarting:
     """A child was spawned."""
 
@@ -124,7 +125,7 @@ class ProcessStarting:
     port: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class ProcessReady:
     """A child answers requests.
 
@@ -140,7 +141,7 @@ class ProcessReady:
     total_slots: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class ProcessStopped:
     """A child that was told to stop, or was never spawned, is gone and reaped."""
 
@@ -148,7 +149,7 @@ class ProcessStopped:
     incarnation: Incarnation
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class ProcessFailed:
     """A child could not start, or died by itself, and is reaped.
 
@@ -163,7 +164,7 @@ class ProcessFailed:
     last_lines: str = ""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class UnloadAsked:
     """A control client wants models stopped; no models = all."""
 
@@ -172,7 +173,7 @@ class UnloadAsked:
     drain: bool = False
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class LoadAsked:
     """A control client wants a model ready; it joins the swap as a request would."""
 
@@ -180,14 +181,14 @@ class LoadAsked:
     model: ModelId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class AskWithdrawn:
     """The control client that asked is gone."""
 
     ask: AskId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class LeaseRequested:
     """A job, or whoever looks after one, takes a model into use for longer than a request.
 
@@ -208,7 +209,7 @@ class LeaseRequested:
     ttl: Seconds
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class LeaseRenewed:
     """A job goes on: its lease lives for `ttl` from now. Refused for one that is over."""
 
@@ -217,7 +218,7 @@ class LeaseRenewed:
     ttl: Seconds
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class ReleaseAsked:
     """A job is done. Idempotent: an unknown lease, or one that is over, is answered in words, not refused.
 
@@ -228,7 +229,7 @@ class ReleaseAsked:
     lease: LeaseId
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class PinAsked:
     """A control client wants a model to stay, once it is loaded, or to stay no longer."""
 
@@ -237,7 +238,7 @@ class PinAsked:
     is_pinned: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class DrainAsked:
     """A control client wants this box to take no more work, or to take it again. Answered at once."""
 
@@ -245,7 +246,7 @@ class DrainAsked:
     is_draining: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class CeilingChanged:
     """A reading of the GPU memory that differs from the one before it, or the end of trust in readings.
 
@@ -260,7 +261,7 @@ class CeilingChanged:
     held: Mapping[Incarnation, MiB] = field(default_factory=dict)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class MemoryReturned:
     """Some of what a child held before it ended is free again.
 
@@ -275,7 +276,7 @@ class MemoryReturned:
     free: MiB
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class FootprintMeasured:
     """What a child was seen to use at most; it counts once the child has served something.
 
@@ -291,19 +292,19 @@ class FootprintMeasured:
     incarnation: Incarnation | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class ConfigApplied:
     """A validated configuration replaces the one in force."""
 
     spec: Spec
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class Woke:
     """The time of the last ArmWake has come."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@message
 class ShutdownAsked:
     """The scheduler process is to end."""
 
