@@ -55,16 +55,20 @@ class Deadlines(Generic[T]):
     def earliest(self) -> Seconds | None:
         """When the next deadline comes."""
         heap = self._heap
-        while heap and not heap[0][2].is_live:
+        while heap:
+            at, _, alarm, _ = heap[0]
+            if alarm.is_live:
+                return at
             heapq.heappop(heap)
-        return heap[0][0] if heap else None
+        return None
 
     def take_due(self, now: Seconds) -> T | None:
         """The next subject whose time has come; its alarm is spent. One at a time: each may cancel others."""
-        at = self.earliest()
-        if at is None or at > now:
-            return None
-        _, _, alarm, subject = heapq.heappop(self._heap)
-        alarm.is_live = False
-        self._live -= 1
-        return subject
+        heap = self._heap
+        while heap and heap[0][0] <= now:
+            _, _, alarm, subject = heapq.heappop(heap)
+            if alarm.is_live:
+                alarm.is_live = False
+                self._live -= 1
+                return subject
+        return None

@@ -140,9 +140,7 @@ class State:
     def wake(self) -> Seconds | None:
         """The earliest of all deadlines; with an empty line none of them is of a hold or a patience."""
         earliest = self.deadlines.earliest()
-        if not self.line.size:
-            return earliest
-        turn = self.turns.earliest()
+        turn = self.turns.earliest() if self.line.size else None
         return earliest if turn is None or (earliest is not None and earliest <= turn) else turn
 
     @property
@@ -230,8 +228,9 @@ class State:
 
     def drop_hold(self, model: Model, conversation: Conversation) -> None:
         """A conversation came back: its next lease decides about the next hold."""
-        model.holds.drop(conversation)
-        self._await_end_of_hold(model)
+        if model.holds:
+            model.holds.drop(conversation)
+            self._await_end_of_hold(model)
 
     def drop_holds(self, model: Model) -> None:
         """A model stops: there is nothing left to hold. Whoever stops one stirs the line."""

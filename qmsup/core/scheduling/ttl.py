@@ -7,8 +7,10 @@ from qmsup.units import Seconds
 
 def watch(state: State, model: Model) -> None:
     """Have the deadline where it belongs: to be called after whatever may have moved it."""
-    at = _end_of(model)
     alarm = model.idle
+    if alarm is None and not model.spec.ttl:
+        return
+    at = _end_of(model)
     if alarm is not None and alarm.is_live and alarm.at == at:
         return
     state.deadlines.cancel(alarm)
