@@ -75,6 +75,8 @@ class Arriving:
 
     def so_far(self, conn: TConn) -> bytes:
         """What has come so far."""
+        if not self._parts:
+            return b""
         part = self._parts.get(conn)
         return b"" if part is None else part.data
 
@@ -89,4 +91,5 @@ class Arriving:
 
     def forget(self, conn: TConn) -> None:
         """It is dealt with."""
-        self._parts.pop(conn, None)
+        if self._parts:
+            self._parts.pop(conn, None)

@@ -1,12 +1,12 @@
 """Connections between two requests, or before their first: watched by the loop, closed when nothing comes."""
 
-import select
 import time
 from collections.abc import Callable
 from functools import partial
 
 from gunicorn.workers.gthread import TConn
 
+from qmsup.listener.relay.held import CLIENT
 from qmsup.listener.relay.loop import Loop
 from qmsup.units import Seconds
 
@@ -45,7 +45,7 @@ class Idle:
         """Wait for a connection that does not block."""
         deadline = self._loop.now + self._timeout
         self._deadlines[conn] = deadline if self._last is None else min(deadline, self._last)
-        self._loop.watch(conn.sock.fileno(), select.EPOLLIN, partial(self._ready, conn))
+        self._loop.watch(conn.sock.fileno(), CLIENT, partial(self._ready, conn))
 
     def end_by(self, at: float) -> None:
         """Wait for nobody beyond this point of the monotonic clock."""

@@ -101,6 +101,7 @@ class Engine(Loop):
             patience_ms=_ms(order.patience),
             timeout_ms=_ms(order.timeout),
             conversation=order.conversation,
+            client=order.client,
         )
         self._link.request(ask, held, self.now)
 

@@ -5,6 +5,7 @@ it is payload (to a list that is handed in, or by `unwrap`); any split of the sa
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from qmsup.errors import QmsupError
 
@@ -17,6 +18,8 @@ _HEX = b"0123456789abcdefABCDEF"
 _NO_CONTENT = 204
 _NOT_MODIFIED = 304
 _FINAL = 200
+_SHORT = 2048
+"""Bytes."""
 
 
 class FramingError(QmsupError):
@@ -166,19 +169,36 @@ class Head:
     """The head of a final answer.
 
     Attributes:
+        text: all of it, without the closing blank line: heads of one text differ in nothing but their place.
+        lines: what it says.
+        length: the rest of the buffer starts here.
+    """
+
+    text: bytes
+    lines: "HeadLines"
+    framing: Framing
+    length: int
+
+
+@dataclass(slots=True, frozen=True)
+class HeadLines:
+    """What the lines of a head say. A server says the same few things over and over, so they are read once.
+
+    Attributes:
         reason: what followed the status code, possibly nothing.
         fields: each header line as it came, without line end, and its name in lower case; in order.
         is_encoded: the payload is compressed.
-        length: the rest of the buffer starts here.
+        counted: the Content-Length; None = there is none.
+        coding: the Transfer-Encoding; None = there is none.
     """
 
     status: int
     reason: bytes
-    fields: tuple[tuple[bytes, bytes], ...]
-    framing: Framing
-    is_event_stream: bool
-    is_encoded: bool
-    length: int
+    fields: tuple[tuple[bytes, bytes], ...] = ()
+    is_event_stream: bool = False
+    is_encoded: bool = False
+    counted: int | None = None
+    coding: bytes | None = None
 
 
 def read_head(buffer: bytes, *, method: str) -> Head | int:
@@ -203,13 +223,33 @@ def read_head(buffer: bytes, *, method: str) -> Head | int:
             if not b"HTTP/1.".startswith(buffer[start : start + 7]):
                 raise FramingError("the answer is not HTTP/1")
             return start
-        status, reason = _status_line(buffer[start : buffer.find(b"\r\n", start)])
-        if status >= _FINAL:
-            lines = _lines(buffer[start:stop])[1:]
-            return _final(status, reason, lines, method=method, length=stop + 4)
-        if status == 101:  # noqa: PLR2004 - Switching Protocols
+        text = buffer[start:stop]
+        lines = read_lines(text)
+        if lines.status >= _FINAL:
+            return Head(text, lines, _framing(lines, method), stop + 4)
+        if lines.status == 101:  # noqa: PLR2004 - Switching Protocols
             raise FramingError("the answer switches protocols, which was not asked for")
         start = stop + 4
+
+
+def read_lines(text: bytes) -> HeadLines:
+    """What a head says; `text` is without its closing blank line."""
+    return _remembered(text) if is_short(text) else _read_lines(text)
+
+
+def is_short(text: bytes) -> bool:
+    """Whether a head is worth remembering: a long one is nothing that comes again."""
+    return len(text) <= _SHORT
+
+
+def _read_lines(text: bytes) -> HeadLines:
+    status, reason = _status_line(text.partition(b"\r\n")[0])
+    if status < _FINAL:
+        return HeadLines(status, reason)
+    return _final(status, reason, _lines(text)[1:])
+
+
+_remembered = lru_cache(maxsize=512)(_read_lines)
 
 
 def _status_line(line: bytes) -> tuple[int, bytes]:
@@ -230,7 +270,7 @@ def _lines(head: bytes) -> list[bytes]:
     return lines
 
 
-def _final(status: int, reason: bytes, lines: list[bytes], *, method: str, length: int) -> Head:
+def _final(status: int, reason: bytes, lines: list[bytes]) -> HeadLines:
     fields: list[tuple[bytes, bytes]] = []
     counted: bytes | None = None
     coding: bytes | None = None
@@ -249,14 +289,14 @@ def _final(status: int, reason: bytes, lines: list[bytes], *, method: str, lengt
             is_event_stream = value.strip().lower().startswith(b"text/event-stream")
         elif name == b"content-encoding":
             is_encoded = value.strip().lower() not in (b"", b"identity")
-    return Head(
+    return HeadLines(
         status,
         reason,
         tuple(fields),
-        _framing(status, counted, coding, method),
         is_event_stream,
         is_encoded,
-        length,
+        None if counted is None else int(counted),
+        coding,
     )
 
 
@@ -267,13 +307,13 @@ def _agreed(known: bytes | None, value: bytes) -> bytes:
     return value
 
 
-def _framing(status: int, counted: bytes | None, coding: bytes | None, method: str) -> Framing:
-    if method == "HEAD" or status in (_NO_CONTENT, _NOT_MODIFIED):
+def _framing(lines: HeadLines, method: str) -> Framing:
+    if method == "HEAD" or lines.status in (_NO_CONTENT, _NOT_MODIFIED):
         return NoBody()
-    if coding is not None and _is_chunked(coding):
+    if lines.coding is not None and _is_chunked(lines.coding):
         return Chunked()
-    if counted is not None:
-        return Counted(int(counted))
+    if lines.counted is not None:
+        return Counted(lines.counted)
     return UntilClose()
 
 

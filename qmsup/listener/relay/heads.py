@@ -4,7 +4,7 @@ from functools import lru_cache
 
 from qmsup.ids import ModelId, RequestId
 from qmsup.listener.cors import cors_headers
-from qmsup.listener.relay.framing import Chunked, Head
+from qmsup.listener.relay.framing import Chunked, Head, HeadLines, is_short, read_lines
 
 _HOP_BY_HOP = frozenset(
     {
@@ -66,11 +66,27 @@ def client_head(
         chunked: the client gets the body's chunks as they came, so it is told of them.
         keeps_alive: the client's connection can carry another request afterwards.
     """
-    dropped = _DROPPED | _also_hop_by_hop(head)
+    passed = _passed_on if is_short(head.text) else _pass_on
     is_chunked = type(head.framing) is Chunked
+    lines = passed(
+        head.text,
+        with_cors=origin is None,
+        is_chunked=is_chunked,
+        chunked=chunked,
+        keeps_alive=keeps_alive,
+    )
+    return lines + ours + (_cors(origin) if origin else b"") + b"\r\n"
+
+
+def _pass_on(
+    text: bytes, *, with_cors: bool, is_chunked: bool, chunked: bool, keeps_alive: bool
+) -> bytes:
+    """What a client gets of a head, for all clients alike."""
+    head = read_lines(text)
+    dropped = _DROPPED | _also_hop_by_hop(head)
     lines = [b"HTTP/1.1 %d %s" % (head.status, head.reason)]
     for name, line in head.fields:
-        if name in dropped or (origin is not None and name.startswith(_CORS)):
+        if name in dropped or (not with_cors and name.startswith(_CORS)):
             continue
         if is_chunked and name == b"content-length":
             continue  # the chunks win, and a client that saw both would have to mistrust us
@@ -80,10 +96,13 @@ def client_head(
     if head.is_event_stream and not any(name == b"x-accel-buffering" for name, _ in head.fields):
         lines.append(b"X-Accel-Buffering: no")
     lines.append(b"Connection: keep-alive" if keeps_alive else b"Connection: close")
-    return b"\r\n".join(lines) + b"\r\n" + ours + (_cors(origin) if origin else b"") + b"\r\n"
+    return b"\r\n".join(lines) + b"\r\n"
 
 
-def _also_hop_by_hop(head: Head) -> frozenset[bytes]:
+_passed_on = lru_cache(maxsize=512)(_pass_on)
+
+
+def _also_hop_by_hop(head: HeadLines) -> frozenset[bytes]:
     """The headers that the upstream's own `Connection` names."""
     named: frozenset[bytes] = frozenset()
     for name, line in head.fields:

@@ -26,6 +26,8 @@ from qmsup.wire.listening import Granted
 
 _IN, _OUT, _RDHUP = select.EPOLLIN, select.EPOLLOUT, select.EPOLLRDHUP
 _GONE = _RDHUP | select.EPOLLHUP | select.EPOLLERR
+CLIENT = _IN | _RDHUP
+"""What a client's socket is watched for, held or idle: the same, so that epoll need not be told of each change."""
 _BROKEN = select.EPOLLHUP | select.EPOLLERR
 _STREAM = int(socket.SOCK_STREAM) | int(socket.SOCK_NONBLOCK)
 _READ = 64 * 1024
@@ -119,7 +121,7 @@ class Held:
         self._is_paused = False
         self._is_reported = False
         self._is_over = False
-        loop.watch(self._fd, _RDHUP, self._on_client)
+        loop.watch(self._fd, CLIENT, self._on_client)
 
     # ---- what the scheduler says
 
@@ -180,6 +182,11 @@ class Held:
     def _on_client(self, event: int) -> None:
         if event & _GONE:
             self._leave()
+            return
+        if (
+            not self._rest
+        ):  # its next request, before the answer to this one: it can wait in the socket
+            self._loop.change(self._fd, _RDHUP)
             return
         try:
             taken = self._sock.send(self._rest)

@@ -29,6 +29,8 @@ class Loop:
         self.now = time.monotonic()
         self._epoll = select.epoll()
         self._handlers: dict[int, Handler] = {}
+        self._events: dict[int, int] = {}
+        """What epoll was told to watch for, so that it is not told twice."""
         self._last: tuple[int, Handler] | None = None
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._timer_numbers = itertools.count()
@@ -36,10 +38,12 @@ class Loop:
 
     def watch(self, fd: int, events: int, handler: Handler) -> None:
         """Call `handler` with the events of a descriptor; a later watch replaces an earlier one."""
-        if fd in self._handlers:
-            self._epoll.modify(fd, events)
-        else:
+        known = self._events.get(fd)
+        if known is None:
             self._epoll.register(fd, events)
+        elif known != events:
+            self._epoll.modify(fd, events)
+        self._events[fd] = events
         self._handlers[fd] = handler
 
     def watch_last(self, fd: int, handler: Handler) -> None:
@@ -50,6 +54,7 @@ class Loop:
     def change(self, fd: int, events: int) -> None:
         """Watch other events of a descriptor."""
         self._epoll.modify(fd, events)
+        self._events[fd] = events
 
     def pause(self, fd: int) -> None:
         """Hear nothing of a descriptor until `resume`; with no events at all it would still report hang-ups."""
@@ -58,15 +63,18 @@ class Loop:
     def resume(self, fd: int, events: int) -> None:
         """Hear of a paused descriptor again."""
         self._epoll.register(fd, events)
+        self._events[fd] = events
 
     def release(self, fd: int) -> None:
         """Watch a descriptor no more, which stays open; one that is not watched is ignored."""
         if self._handlers.pop(fd, None) is not None:
+            del self._events[fd]
             self._epoll.unregister(fd)
 
     def discard(self, fd: int, sock: socket.socket) -> None:
         """Watch a socket no more, and close it when the turn ends."""
         self._handlers.pop(fd, None)
+        self._events.pop(fd, None)
         self._closing.append(sock)
 
     def after(self, delay: Seconds, call: Callable[[], None]) -> None:

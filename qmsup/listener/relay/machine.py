@@ -216,9 +216,9 @@ class Exchange:
         self._buffer = b""
         self._reading = reading_of(
             self._dialect,
-            status=head.status,
-            is_event_stream=head.is_event_stream,
-            is_encoded=head.is_encoded,
+            status=head.lines.status,
+            is_event_stream=head.lines.is_event_stream,
+            is_encoded=head.lines.is_encoded,
         )
         if self._head_is_out:
             self.phase = Phase.BODY
@@ -229,11 +229,11 @@ class Exchange:
         reading = self._reading if isinstance(self._reading, Reading) else None
         passes = self._is_http11 or type(head.framing) is not Chunked
         delivery: Delivery = (
-            Passing(head.framing, is_event_stream=head.is_event_stream, reading=reading)
+            Passing(head.framing, is_event_stream=head.lines.is_event_stream, reading=reading)
             if passes
             else Rewrapped(
                 head.framing,
-                is_event_stream=head.is_event_stream,
+                is_event_stream=head.lines.is_event_stream,
                 chunked=False,
                 reading=reading,
             )
@@ -241,7 +241,7 @@ class Exchange:
         # What is broken from its start on can still be refused with a status of ours.
         body = delivery.feed(rest) if rest else b""
         self.phase = Phase.BODY
-        self.status = head.status
+        self.status = head.lines.status
         self._is_delimited = passes and head.framing.is_delimited
         self._keeps_alive = self._keeps_alive and self._is_delimited
         self._delivery = delivery
@@ -264,17 +264,17 @@ class Exchange:
         return said + body
 
     def _continue_placeholder(self, head: Head, rest: bytes) -> bytes:
-        is_error = head.status not in _SUCCESS
+        is_error = head.lines.status not in _SUCCESS
         reading = self._reading if isinstance(self._reading, Reading) else None
         delivery: Rewrapped | Enclosed
-        if head.is_event_stream and not is_error:
+        if head.lines.is_event_stream and not is_error:
             delivery = Rewrapped(
                 head.framing, is_event_stream=True, chunked=self._is_http11, reading=reading
             )
         else:
             delivery = Enclosed(
                 head.framing,
-                status=head.status,
+                status=head.lines.status,
                 is_error=is_error,
                 chunked=self._is_http11,
                 reading=reading,

@@ -20,6 +20,7 @@ class RelayOrder:
         method: the client's; a HEAD has an answer without a body.
         dialect: how its answer tells of tool calls.
         hold, patience, timeout: what the client's headers said; None = nothing.
+        client: who asks, where nothing is known of the conversation.
     """
 
     request: RequestId
@@ -33,5 +34,6 @@ class RelayOrder:
     patience: Seconds | None = None
     timeout: Seconds | None = None
     conversation: str = ""
+    client: str = ""
     origin: str | None = None
     """The client's `Origin`, for CORS headers on answers the engine writes itself."""

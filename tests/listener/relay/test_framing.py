@@ -103,7 +103,7 @@ def test_a_head_says_how_its_body_ends(case: str) -> None:
     head = read_head(data + b"rest", method=method)
 
     assert isinstance(head, Head)
-    assert head.status == status
+    assert head.lines.status == status
     assert type(head.framing) is framing
     assert data[head.length :] == b""
 
@@ -122,7 +122,7 @@ def test_a_head_that_comes_byte_by_byte_is_the_same(case: str) -> None:
         else:
             buffer = buffer[head:]
 
-    assert [(h.status, type(h.framing)) for h in heads] == [(status, framing)]
+    assert [(h.lines.status, type(h.framing)) for h in heads] == [(status, framing)]
 
 
 @pytest.mark.parametrize("case", BROKEN_HEADS)
@@ -137,8 +137,8 @@ def test_fields_keep_their_order_and_spelling() -> None:
     head = read_head(data, method="GET")
 
     assert isinstance(head, Head)
-    assert head.reason == b"I'm a teapot"
-    assert head.fields == ((b"x-b", b"X-B: 1"), (b"x-a", b"x-a:2"), (b"x-b", b"X-B:  3"))
+    assert head.lines.reason == b"I'm a teapot"
+    assert head.lines.fields == ((b"x-b", b"X-B: 1"), (b"x-a", b"x-a:2"), (b"x-b", b"X-B:  3"))
 
 
 @pytest.mark.parametrize(
@@ -153,7 +153,7 @@ def test_an_event_stream_is_known_by_its_type(value: bytes, is_one: bool) -> Non
     head = read_head(b"HTTP/1.1 200 OK\r\nContent-Type: %b\r\n\r\n" % value, method="GET")
 
     assert isinstance(head, Head)
-    assert head.is_event_stream is is_one
+    assert head.lines.is_event_stream is is_one
 
 
 @pytest.mark.parametrize("case", BROKEN_CHUNKS)

@@ -435,5 +435,5 @@ def test_what_a_client_gets_is_an_answer_itself() -> None:
     head = read_head(said, method="POST")
 
     assert isinstance(head, Head)
-    assert head.is_event_stream
+    assert head.lines.is_event_stream
     assert payload_of(said[head.length :]) == (b"data: 1\n\ndata: [DONE]\n\n", True)
