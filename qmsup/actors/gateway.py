@@ -224,11 +224,20 @@ def _joined(worker: WorkerId, hello: listening.Hello) -> ListenerJoined:
         listener=worker,
         name=hello.listener,
         pid=hello.pid,
-        leases=tuple(
-            LiveLease(request=h.request, model=h.model, incarnation=h.incarnation)
-            for h in hello.leases
-        ),
+        leases=tuple(_live(holding) for holding in hello.leases),
         waiting=tuple(_arrived(worker, w, w.waited_ms) for w in hello.waiting),
+    )
+
+
+def _live(holding: listening.Holding) -> LiveLease:
+    return LiveLease(
+        request=holding.request,
+        model=holding.model,
+        incarnation=holding.incarnation,
+        hold=_seconds(holding.hold_ms),
+        conversation=holding.conversation,
+        client=holding.client,
+        waited=seconds_from_ms(holding.waited_ms),
     )
 
 
@@ -244,6 +253,7 @@ def _arrived(
         patience=_seconds(asked.patience_ms),
         timeout=_seconds(asked.timeout_ms),
         conversation=asked.conversation,
+        client=asked.client,
         waited=seconds_from_ms(waited_ms),
     )
 

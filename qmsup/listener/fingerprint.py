@@ -14,6 +14,7 @@ _HEADERS = (
     "HTTP_X_LITELLM_SESSION_ID",
     "HTTP_X_CONVERSATION_ID",
 )
+_WHO = ("REMOTE_ADDR", "HTTP_X_FORWARDED_FOR", "HTTP_AUTHORIZATION", "HTTP_X_API_KEY")
 _MAX_NAME = 200
 _MAX_HASHED = 4096
 """Bytes of each text that count: enough to tell conversations apart, little enough to be quick."""
@@ -39,6 +40,17 @@ def conversation_of(environ: Environ, fields: Fields) -> str:
         if name := environ.get(header, "").strip():
             return _bounded(name)
     return _bounded(_named_in(fields)) or _fingerprint(fields)
+
+
+def client_of(environ: Environ) -> str:
+    """A digest of where a request came from and with which key, for one whose conversation is not known; "" = unknown.
+
+    It need not be true: whoever claims to be somebody else shares his holds, and no more.
+    """
+    told = [environ.get(name, "") for name in _WHO]
+    if not any(told):
+        return ""
+    return hashlib.blake2b("\0".join(told).encode("utf-8", "replace"), digest_size=8).hexdigest()
 
 
 def _named_in(fields: Fields) -> str:

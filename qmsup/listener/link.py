@@ -282,7 +282,7 @@ class Link:
                 self._send(codec.encode(Declined(request=request)))
             return
         self._leases[request] = _Lease(
-            listening.Holding(request=request, model=grant.model, incarnation=grant.incarnation),
+            _holding(entry.ask, grant),
             entry.asker,
         )
         self._unaccepted[request] = None
@@ -343,6 +343,18 @@ def _ignore(_version: str, _path: Path) -> None:
     """Stands in until somebody listens."""
 
 
+def _holding(ask: Ask, grant: Granted) -> listening.Holding:
+    return listening.Holding(
+        request=grant.request,
+        model=grant.model,
+        incarnation=grant.incarnation,
+        hold_ms=ask.hold_ms,
+        conversation=ask.conversation,
+        client=ask.client,
+        waited_ms=grant.waited_ms,
+    )
+
+
 def _waiting(entry: _Open, now: float) -> listening.Waiting:
     ask = entry.ask
     return listening.Waiting(
@@ -354,6 +366,7 @@ def _waiting(entry: _Open, now: float) -> listening.Waiting:
         timeout_ms=ask.timeout_ms,
         conversation=ask.conversation,
         waited_ms=ms_from_seconds(Seconds(now - entry.since)),
+        client=ask.client,
     )
 
 

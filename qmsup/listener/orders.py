@@ -11,7 +11,7 @@ from urllib.parse import parse_qs
 from qmsup.errors import Code, Refusal, RequestError
 from qmsup.listener.body import Body, Environ, read_body
 from qmsup.listener.catalog import Catalog
-from qmsup.listener.fingerprint import conversation_of
+from qmsup.listener.fingerprint import client_of, conversation_of
 from qmsup.listener.headers import upstream_head, wish
 from qmsup.listener.payload import Fields, find_model, model_in, read_fields, wants_stream
 from qmsup.listener.relay.order import RelayOrder
@@ -41,6 +41,7 @@ def order_for(environ: Environ, relayed: Relayed, catalog: Catalog, max_body: in
         model = catalog.named(_model_name(fields, query))
         if model.use_model_name is not None and bytes(fields.model):
             body = _renamed(body, fields, model.use_model_name)
+        conversation = conversation_of(environ, fields)
         return RelayOrder(
             request=new_request_id(),
             model=model.id,
@@ -54,7 +55,8 @@ def order_for(environ: Environ, relayed: Relayed, catalog: Catalog, max_body: in
             hold=wish(environ, "HTTP_X_QM_HOLD_MS"),
             patience=wish(environ, "HTTP_X_QM_PATIENCE_MS"),
             timeout=wish(environ, "HTTP_X_QM_TIMEOUT_MS"),
-            conversation=conversation_of(environ, fields),
+            conversation=conversation,
+            client="" if conversation else client_of(environ),
             origin=environ.get("HTTP_ORIGIN"),
         )
     except BaseException:

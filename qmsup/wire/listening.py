@@ -19,14 +19,19 @@ class Waiting(msgspec.Struct, array_like=True, frozen=True):
     timeout_ms: int | None = None
     conversation: str = ""
     waited_ms: int = 0
+    client: str = ""
 
 
 class Holding(msgspec.Struct, array_like=True, frozen=True):
-    """A lease that is live in a worker."""
+    """A lease that is live in a worker, with what decides whether its end holds the model, and for whom."""
 
     request: RequestId
     model: ModelId
     incarnation: Incarnation
+    hold_ms: int | None = None
+    conversation: str = ""
+    client: str = ""
+    waited_ms: int = 0
 
 
 class Hello(msgspec.Struct, tag="hello", array_like=True, frozen=True):
@@ -50,6 +55,7 @@ class Ask(msgspec.Struct, tag="ask", array_like=True, frozen=True):
     patience_ms: int | None = None
     timeout_ms: int | None = None
     conversation: str = ""
+    client: str = ""
 
 
 class Leave(msgspec.Struct, tag="leave", array_like=True, frozen=True):

@@ -73,7 +73,13 @@ def wired(tmp_path: Path) -> Iterator[Wired]:
 MESSAGES: dict[str, tuple[listening.FromWorker, happened.Event]] = {
     "ask": (
         listening.Ask(
-            request=R, model=A, streaming=True, hold_ms=250, patience_ms=0, conversation="c"
+            request=R,
+            model=A,
+            streaming=True,
+            hold_ms=250,
+            patience_ms=0,
+            conversation="c",
+            client="k",
         ),
         happened.RequestArrived(
             request=R,
@@ -83,6 +89,7 @@ MESSAGES: dict[str, tuple[listening.FromWorker, happened.Event]] = {
             hold=Seconds(0.25),
             patience=Seconds(0.0),
             conversation="c",
+            client="k",
         ),
     ),
     "leave": (listening.Leave(request=R), happened.RequestAbandoned(request=R)),
@@ -118,7 +125,18 @@ def test_a_greeting_tells_leases_and_waiters_with_their_time(wired: Wired) -> No
         worker=WORKER,
         listener=ListenerName("main"),
         pid=42,
-        leases=(listening.Holding(request=R, model=A, incarnation=Incarnation(6)),),
+        leases=(
+            listening.Holding(request=R, model=A, incarnation=Incarnation(6)),
+            listening.Holding(
+                request=RequestId("q-3"),
+                model=A,
+                incarnation=Incarnation(6),
+                hold_ms=0,
+                conversation="c",
+                client="k",
+                waited_ms=250,
+            ),
+        ),
         waiting=(listening.Waiting(request=RequestId("q-2"), model=A, waited_ms=1500),),
     )
 
@@ -128,6 +146,15 @@ def test_a_greeting_tells_leases_and_waiters_with_their_time(wired: Wired) -> No
     assert (read.event.name, read.event.pid) == ("main", 42)
     assert read.event.leases == (
         happened.LiveLease(request=R, model=A, incarnation=Incarnation(6)),
+        happened.LiveLease(
+            request=RequestId("q-3"),
+            model=A,
+            incarnation=Incarnation(6),
+            hold=Seconds(0.0),
+            conversation="c",
+            client="k",
+            waited=Seconds(0.25),
+        ),
     )
     assert [(w.request, w.waited) for w in read.event.waiting] == [("q-2", 1.5)]
 

@@ -7,9 +7,15 @@ import pytest
 
 from qmsup.actors.journal_lines import LineWriter, is_header, is_kept, read
 from qmsup.core.scheduling.effects import ArmWake, LineMoved
-from qmsup.core.scheduling.events import ConfigApplied, Event, ListenerJoined, RequestArrived
+from qmsup.core.scheduling.events import (
+    ConfigApplied,
+    Event,
+    ListenerJoined,
+    LiveLease,
+    RequestArrived,
+)
 from qmsup.core.scheduling.stories import Turn
-from qmsup.ids import EventNumber, ListenerName, ModelId, RequestId, WorkerId
+from qmsup.ids import EventNumber, Incarnation, ListenerName, ModelId, RequestId, WorkerId
 from qmsup.units import Seconds
 from tests.support.journals import Session, header_of, secretive_spec
 
@@ -28,6 +34,16 @@ def arrival(conversation: str = "", model: str = "a") -> RequestArrived:
         model=ModelId(model),
         conversation=conversation,
         patience=Seconds(0.5),
+    )
+
+
+def held(conversation: str = "", client: str = "") -> LiveLease:
+    return LiveLease(
+        request=RequestId("r0"),
+        model=ModelId("a"),
+        incarnation=Incarnation(1),
+        conversation=conversation,
+        client=client,
     )
 
 
@@ -86,15 +102,19 @@ def test_only_the_conversation_is_changed_whatever_else_reads_like_it() -> None:
 
 def test_what_a_greeting_tells_of_conversations_is_veiled_too() -> None:
     joined = ListenerJoined(
-        listener=W1, name=ListenerName("main"), pid=7, waiting=(arrival("ada"), arrival(""))
+        listener=W1,
+        name=ListenerName("main"),
+        pid=7,
+        leases=(held("bob", client="10.0.0.7"), held()),
+        waiting=(arrival("ada"), arrival("")),
     )
 
     line = LINES.turn(turn_of(joined))
 
-    assert b"ada" not in line
+    assert not any(told in line for told in (b"ada", b"bob", b"10.0.0.7"))
     event = written_and_read(turn_of(joined)).event
     assert isinstance(event, ListenerJoined)
-    assert event.waiting[1] == joined.waiting[1]
+    assert (event.waiting[1], event.leases[1]) == (joined.waiting[1], joined.leases[1])
 
 
 def test_a_configuration_is_kept_without_its_secrets() -> None:

@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from tests.support.listener_app import ordered
+from qmsup.listener.relay.order import RelayOrder
+from tests.support.listener_app import CHAT, app_of, call, environ_of, ordered
 
 HEADERS = ["X-Session-ID", "X-OpenWebUI-Chat-Id", "X-Litellm-Session-Id", "X-Conversation-Id"]
 SYSTEM = {"role": "system", "content": "be brief"}
@@ -74,3 +75,40 @@ def test_a_name_without_an_end_is_hashed() -> None:
     assert named.startswith("h-")
     assert len(named) < 50
     assert _conversation({"X-Session-ID": "x" * 5001}) != named
+
+
+def _client(
+    headers: dict[str, str] | None = None, address: str = "10.0.0.7", **fields: object
+) -> str:
+    environ = environ_of(
+        "POST", CHAT, json.dumps({"model": "chat", **fields}).encode(), headers
+    ) | {"REMOTE_ADDR": address}
+    order = call(app_of(), environ)
+    assert isinstance(order, RelayOrder)
+    return order.client
+
+
+def test_clients_without_a_conversation_are_told_apart_by_address_and_key() -> None:
+    who = [
+        _client(),
+        _client(address="10.0.0.8"),
+        _client({"Authorization": "Bearer secret-1"}),
+        _client({"Authorization": "Bearer secret-2"}),
+        _client({"X-Api-Key": "secret-1"}),
+        _client({"X-Forwarded-For": "192.0.2.1"}),
+        _client({"X-Forwarded-For": "192.0.2.2"}),
+    ]
+
+    assert len(set(who)) == len(who)
+    assert _client({"Authorization": "Bearer secret-1"}) == who[2]
+    assert all(len(digest) == 16 for digest in who)
+    assert not any("secret" in digest or "10.0" in digest for digest in who)
+
+
+def test_who_is_asking_does_not_matter_where_the_conversation_is_known() -> None:
+    assert _client({"X-Session-ID": "s"}) == ""
+    assert _client(messages=[HELLO]) == ""
+
+
+def test_nothing_is_made_up_of_a_client_that_is_not_known() -> None:
+    assert _client(address="") == ""

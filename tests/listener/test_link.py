@@ -2,6 +2,7 @@ import select
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -89,6 +90,37 @@ def test_a_scheduler_that_does_not_know_it_is_told_what_waits_and_what_is_held(b
         stalled.set()
         for client in clients:
             client.close()
+
+
+def test_what_is_held_is_told_with_what_decides_about_its_hold(both: Both) -> None:
+    engine, scheduler = both
+    stalled = threading.Event()
+    wanted = replace(order(), hold=Seconds(0.25), conversation="c", client="k")
+    with upstream(in_two_parts(SSE_HEAD, b"", stalled)) as child:
+        scheduler.on_ask = lambda ask: [grant(ask, child.where, waited_ms=7)]
+        client = engine.hold(wanted)
+        asked = scheduler.hears(Ask)
+        read_until(client, b"\r\n\r\n")
+
+        scheduler.say(Unwelcome(reason="not known here", greet=True))
+
+        (lease,) = scheduler.hears(Hello, count=2).leases
+        stalled.set()
+        client.close()
+    assert (asked.hold_ms, asked.conversation, asked.client) == (250, "c", "k")
+    assert (lease.hold_ms, lease.conversation, lease.client, lease.waited_ms) == (250, "c", "k", 7)
+
+
+def test_what_waits_is_told_as_it_was_asked(both: Both) -> None:
+    engine, scheduler = both
+    client = engine.hold(replace(order(), client="k", timeout=Seconds(60.0)))
+    scheduler.hears(Ask)
+
+    scheduler.say(Unwelcome(reason="not known here", greet=True))
+
+    (waits,) = scheduler.hears(Hello, count=2).waiting
+    assert (waits.client, waits.timeout_ms, waits.hold_ms) == ("k", 60_000, None)
+    client.close()
 
 
 def test_a_new_epoch_is_greeted_anew(both: Both) -> None:

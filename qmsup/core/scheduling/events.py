@@ -83,11 +83,20 @@ class LeaseReleased:
 
 @message
 class LiveLease:
-    """A lease that a listener still holds, told again to a scheduler that may not know it."""
+    """A lease that a listener still holds, told again to a scheduler that may not know it.
+
+    Attributes:
+        hold, conversation, client: as in the request's RequestArrived: its end is to do what it would have done.
+        waited: from arrival to its grant.
+    """
 
     request: RequestId
     model: ModelId
     incarnation: Incarnation
+    hold: Seconds | None = None
+    conversation: str = ""
+    client: str = ""
+    waited: Seconds = Seconds(0.0)
 
 
 @message

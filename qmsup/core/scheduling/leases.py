@@ -6,10 +6,10 @@ revives the lease, if the same child is still there, or has the listener cut the
 
 from qmsup.core.scheduling import ttl
 from qmsup.core.scheduling.effects import Cut, Grant
-from qmsup.core.scheduling.events import LeaseRequested, Outcome, RequestArrived
+from qmsup.core.scheduling.events import LeaseRequested, LiveLease, Outcome, RequestArrived
 from qmsup.core.scheduling.holds import Conversation, window
 from qmsup.core.scheduling.line import Waiter
-from qmsup.core.scheduling.records import Lease, Model
+from qmsup.core.scheduling.records import Lease, Listener, Model
 from qmsup.core.scheduling.residency import forget_removed, know_footprint, stop_when_idle
 from qmsup.core.scheduling.state import State
 from qmsup.errors import Code, Refusal
@@ -35,7 +35,7 @@ def grant(state: State, waiter: Waiter, origin: RequestArrived) -> None:
         upstream=child.upstream,
         was_ready=waiter.was_ready,
         waited=Seconds(state.now - waiter.rank.arrived),
-        conversation=conversation_of(state, origin),
+        conversation=conversation_of(state.listeners[origin.listener], origin),
         hold=origin.hold,
     )
     lease.alarm = state.deadlines.add(
@@ -45,11 +45,11 @@ def grant(state: State, waiter: Waiter, origin: RequestArrived) -> None:
     state.emit(grant_of(state, lease))
 
 
-def conversation_of(state: State, origin: RequestArrived) -> Conversation:
+def conversation_of(listener: Listener, origin: RequestArrived | LiveLease) -> Conversation:
     """Whose request it is; without a key all that came over one listener from one client are one conversation."""
     if origin.conversation:
         return Conversation(origin.conversation)
-    return Conversation("", state.listeners[origin.listener].name, origin.client)
+    return Conversation("", listener.name, origin.client)
 
 
 def take(state: State, waiter: Waiter, origin: LeaseRequested) -> None:

@@ -5,7 +5,6 @@ A worker's greeting is its whole word: a lease or a waiter of its that it does n
 
 from qmsup.core.scheduling import leases, requests, waiting
 from qmsup.core.scheduling.events import ListenerJoined, LiveLease, Outcome
-from qmsup.core.scheduling.holds import Conversation
 from qmsup.core.scheduling.records import Lease, Listener
 from qmsup.core.scheduling.state import State
 from qmsup.ids import LeaseId, WorkerId
@@ -91,8 +90,9 @@ def _take_over(state: State, listener: Listener, live: LiveLease) -> None:
         incarnation=live.incarnation,
         upstream="",
         was_ready=True,
-        waited=Seconds(0.0),
-        conversation=Conversation("", listener.name),
+        waited=live.waited,
+        conversation=leases.conversation_of(listener, live),
+        hold=live.hold,
     )
     # A child of the scheduler's former life may live on: its streams are left alone.
     is_former = live.incarnation < state.first_incarnation

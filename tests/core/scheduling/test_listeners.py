@@ -1,8 +1,12 @@
 """Worker processes come, fall silent, speak again and go; their leases and waiters with them."""
 
+from dataclasses import replace
+
 from qmsup.core.scheduling import views
+from qmsup.core.scheduling.effects import Grant
 from qmsup.core.scheduling.events import ListenerJoined, LiveLease, RequestArrived
 from qmsup.ids import Incarnation, ListenerName, ModelId, RequestId, WorkerId
+from qmsup.spec import SchedulerSpec
 from qmsup.units import Seconds
 from tests.support.scheduling import WORKER, Desk, spec_of
 
@@ -215,3 +219,78 @@ def test_the_views_of_a_worker() -> None:
 
     assert (view.worker, view.name, view.pid) == (WORKER, "main", 77)
     assert (view.waiting, view.held, view.is_silent) == (1, 1, False)
+
+
+HOLDING = spec_of("a b", scheduler=SchedulerSpec())
+
+
+def told_by_a_worker(**lease: object) -> Desk:
+    """A ready, r1 is in flight there; after its worker's long silence only the greeting tells of it."""
+    desk = Desk(HOLDING, evicts={"b": "a"})
+    desk.tell(greeting())
+    desk.play("""
+        load x a  -> load a1
+        a1 ready  -> answer x done
+        r1 asks a -> grant r1
+        r1 accepts ->
+        w1 silent ->
+        at 30     ->
+        """)
+    live = LiveLease(request=RequestId("r1"), model=ModelId("a"), incarnation=Incarnation(1))
+    desk.tell(replace(greeting(), leases=(replace(live, **lease),)))  # type: ignore[arg-type]
+    desk.play("r2 asks b from=w2 patience=99 -> r2 at 1")
+    return desk
+
+
+def test_a_lease_told_again_holds_as_it_would_have() -> None:
+    told_by_a_worker().play("""
+        r1 ends tool_calls ->
+        at 39.9 ->
+        at 40   -> stop a1, loading r2
+        """)
+    told_by_a_worker().play("r1 ends finished -> stop a1, loading r2")
+    told_by_a_worker(hold=Seconds(0.0)).play("r1 ends tool_calls -> stop a1, loading r2")
+    told_by_a_worker(hold=Seconds(2.0)).play("""
+        r1 ends finished ->
+        at 32 -> stop a1, loading r2
+        """)
+
+
+def test_a_lease_told_again_is_of_the_same_conversation_as_before() -> None:
+    told_by_a_worker(conversation="x").play("""
+        r1 ends tool_calls ->
+        at 31 ->
+        r3 asks a of=x from=w2 -> grant r3
+        r3 ends finished -> stop a1, loading r2
+        """)
+    told_by_a_worker(conversation="x").play("""
+        r1 ends tool_calls ->
+        at 31 ->
+        r3 asks a of=y from=w2 -> grant r3
+        r3 ends finished ->
+        at 40 -> stop a1, loading r2
+        """)
+
+
+def test_without_a_conversation_it_is_of_the_same_client_as_before() -> None:
+    told_by_a_worker(client="k").play("""
+        r1 ends tool_calls ->
+        at 31 ->
+        r3 asks a client=k -> grant r3
+        r3 ends finished -> stop a1, loading r2
+        """)
+    told_by_a_worker(client="k").play("""
+        r1 ends tool_calls ->
+        at 31 ->
+        r3 asks a client=other -> grant r3
+        r3 ends finished ->
+        at 40 -> stop a1, loading r2
+        """)
+
+
+def test_a_lease_told_again_tells_how_long_it_waited_when_it_is_asked_for_again() -> None:
+    desk = told_by_a_worker(waited=Seconds(1.5))
+
+    desk.say("r1 asks a")
+
+    assert [effect.waited for effect in desk.effects if isinstance(effect, Grant)] == [1.5]
