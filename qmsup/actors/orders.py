@@ -17,6 +17,7 @@ from qmsup.core.scheduling.effects import (
     LineMoved,
     Record,
     Refuse,
+    Remember,
     Stop,
     TellLoading,
 )
@@ -56,7 +57,7 @@ class Orders:
                 _record(effect)
             case EndProcess():
                 self._on_end()
-            case ArmWake():
+            case ArmWake() | Remember():
                 pass
             case _:
                 assert_never(effect)

@@ -26,6 +26,7 @@ from qmsup.core.scheduling.effects import (
     LineMoved,
     Record,
     Refuse,
+    Remember,
     Stop,
     TellLoading,
 )
@@ -364,7 +365,7 @@ _COMMANDS: dict[str, Callable[[list[str]], Event]] = {
 
 
 def words_of(effect: Effect) -> str:
-    """An effect in words; "" for a Record and for ArmWake."""
+    """An effect in words; "" for a Record, for Remember and for ArmWake."""
     match effect:
         case Grant() | TellLoading():
             words = f"{'grant' if isinstance(effect, Grant) else 'loading'} {effect.request}"
@@ -380,7 +381,7 @@ def words_of(effect: Effect) -> str:
             words = f"answer {effect.ask} {word}"
         case EndProcess():
             words = "end"
-        case Record() | ArmWake():
+        case Record() | Remember() | ArmWake():
             words = ""
         case _:
             assert_never(effect)

@@ -1,9 +1,10 @@
 """What is to be done. The scheduler returns these; an actor carries them out and decides nothing of its own."""
 
+from qmsup.core.scheduling.events import SeenBy
 from qmsup.core.scheduling.messages import message
 from qmsup.errors import Refusal
 from qmsup.ids import AskId, EventNumber, Incarnation, LeaseId, ModelId, RequestId, WorkerId
-from qmsup.units import Seconds
+from qmsup.units import MiB, Seconds
 
 
 @message
@@ -128,6 +129,24 @@ class Record:
 
 
 @message
+class Remember:
+    """Keep what a model was measured to take, for the next life of the scheduler.
+
+    Attributes:
+        argv: what it was started with: only such starts are sized by it.
+        peak: on the GPU.
+        ram: of the box's memory, 0 = not known.
+    """
+
+    cause: EventNumber
+    model: ModelId
+    argv: tuple[str, ...]
+    peak: MiB
+    ram: MiB
+    seen_by: SeenBy
+
+
+@message
 class EndProcess:
     """Shutdown is complete: nothing of ours runs that should not."""
 
@@ -146,5 +165,6 @@ Effect = (
     | ArmWake
     | Answer
     | Record
+    | Remember
     | EndProcess
 )

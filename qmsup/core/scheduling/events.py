@@ -285,6 +285,13 @@ class MemoryReturned:
     free: MiB
 
 
+class SeenBy(StrEnum):
+    """How a child's use of memory became known."""
+
+    TELEMETRY = "telemetry"
+    LOAD_LOG = "load log"
+
+
 @message
 class FootprintMeasured:
     """What a child was seen to use at most; it counts once the child has served something.
@@ -293,12 +300,15 @@ class FootprintMeasured:
         argv: what it was started with: only such starts are sized by it.
         incarnation: whose peak it is; None = remembered from a former life of the scheduler, and it counts.
         peak: on the GPU; 0 says nothing.
+        ram: of the box's memory; 0 says nothing. It is shown, and decides nothing.
     """
 
     model: ModelId
     argv: tuple[str, ...]
     peak: MiB
     incarnation: Incarnation | None = None
+    ram: MiB = MiB(0)
+    seen_by: SeenBy = SeenBy.TELEMETRY
 
 
 @message

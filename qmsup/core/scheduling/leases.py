@@ -10,7 +10,7 @@ from qmsup.core.scheduling.events import LeaseRequested, LiveLease, Outcome, Req
 from qmsup.core.scheduling.holds import Conversation, window
 from qmsup.core.scheduling.line import Waiter
 from qmsup.core.scheduling.records import Lease, Listener, Model
-from qmsup.core.scheduling.residency import forget_removed, know_footprint, stop_when_idle
+from qmsup.core.scheduling.residency import believe_peak, forget_removed, stop_when_idle
 from qmsup.core.scheduling.state import State
 from qmsup.errors import Code, Refusal
 from qmsup.ids import LeaseId, RequestId, WorkerId
@@ -238,7 +238,7 @@ def credit(state: State, lease: Lease) -> None:
         return
     if model.child is not None and model.child.incarnation == lease.incarnation:
         model.child.has_served = True
-        know_footprint(state, model.id, model.child.spec.argv, model.child.peak)
+        believe_peak(state, model.id, model.child)
     if model.back_off.failures:
         model.back_off = model.back_off.after_service(lease.incarnation)
         state.stir(model.id)

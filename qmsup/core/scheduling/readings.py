@@ -56,10 +56,14 @@ def measured(state: State, event: FootprintMeasured) -> None:
         return
     model = state.models.get(event.model)
     child = None if model is None else model.child
-    if child is not None and child.incarnation == event.incarnation and event.peak > child.peak:
+    if child is None or child.incarnation != event.incarnation:
+        return
+    child.ram = max(child.ram, event.ram)
+    if event.peak > child.peak:
         child.peak = event.peak
+        child.peak_seen_by = event.seen_by
         if child.has_served:
-            residency.know_footprint(state, event.model, child.spec.argv, child.peak)
+            residency.believe_peak(state, event.model, child)
 
 
 def _now_free(state: State, free: MiB | None) -> None:

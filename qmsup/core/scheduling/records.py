@@ -9,6 +9,7 @@ from enum import StrEnum
 
 from qmsup.core.lifecycle.backoff import BackOff
 from qmsup.core.scheduling.deadlines import Alarm
+from qmsup.core.scheduling.events import SeenBy
 from qmsup.core.scheduling.holds import Conversation, Holds
 from qmsup.core.scheduling.line import Waiter
 from qmsup.errors import Refusal
@@ -42,6 +43,8 @@ class Child:
         spec: what it was started with; a reload changes the next start only.
         has_served: a request got an answer from it, or a job was done by it.
         peak: the most GPU memory it was seen to use.
+        peak_seen_by: how that became known.
+        ram: the most of the box's memory that it was seen to use.
     """
 
     incarnation: Incarnation
@@ -54,6 +57,8 @@ class Child:
     total_slots: int | None = None
     has_served: bool = False
     peak: MiB = MiB(0)
+    peak_seen_by: SeenBy = SeenBy.TELEMETRY
+    ram: MiB = MiB(0)
 
 
 @dataclass(slots=True, eq=False)

@@ -6,7 +6,7 @@ stopping, and only the report of its end changes that.
 
 from qmsup.core.eviction.policy import Actuals, policy_for
 from qmsup.core.scheduling import memory, ttl
-from qmsup.core.scheduling.effects import AbortStart, EnsureReady, Stop
+from qmsup.core.scheduling.effects import AbortStart, EnsureReady, Remember, Stop
 from qmsup.core.scheduling.records import Child, Model, Phase
 from qmsup.core.scheduling.state import State
 from qmsup.ids import Incarnation, ModelId
@@ -72,14 +72,35 @@ def take_away(state: State, model: Model, incarnation: Incarnation) -> None:
         renew_policy(state)
 
 
-def know_footprint(state: State, model: ModelId, argv: tuple[str, ...], peak: MiB) -> None:
-    """What a model with these arguments was measured to take counts from now on, for what runs as well."""
+def believe_peak(state: State, model: ModelId, child: Child) -> None:
+    """The child has proven that it works, so what it was seen to use is the size of such starts."""
+    if know_footprint(state, model, child.spec.argv, child.peak):
+        state.emit(
+            Remember(
+                cause=state.event,
+                model=model,
+                argv=child.spec.argv,
+                peak=child.peak,
+                ram=child.ram,
+                seen_by=child.peak_seen_by,
+            )
+        )
+
+
+def know_footprint(state: State, model: ModelId, argv: tuple[str, ...], peak: MiB) -> bool:
+    """What a model with these arguments was measured to take counts from now on, for what runs as well.
+
+    Returns:
+        Whether that is news.
+    """
     footprints = state.memory.footprints
-    if peak and footprints.get((model, argv)) != peak:
-        footprints[model, argv] = peak
-        state.record("model.measured", model=model, because=f"{peak} MiB")
-        renew_policy(state)
-        state.stir_all()
+    if not peak or footprints.get((model, argv)) == peak:
+        return False
+    footprints[model, argv] = peak
+    state.record("model.measured", model=model, because=f"{peak} MiB")
+    renew_policy(state)
+    state.stir_all()
+    return True
 
 
 def forget_removed(state: State, model: Model) -> None:

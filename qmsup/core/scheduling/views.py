@@ -36,6 +36,10 @@ class ModelView:
         queued: requests and loads that wait for it, in the line or for its swap.
         since: how long it has been in this state.
         est_vram: what it is charged, as measured or else estimated; 0 = unknown.
+        estimated: what the operator says it takes on the GPU; 0 = nothing was said.
+        measured: what such starts were measured to take there; None = none has been.
+        peak: the most that its child was seen to use there; None = it was not.
+        ram: the most that its child was seen to use of the box's memory; None = it was not.
         ttl_left: until it is unloaded because nobody uses it; None = that is not to be.
         hold_left: how long it is kept for somebody who is likely to come back; None = it is not.
         is_pinned: an operator wants it to stay.
@@ -52,6 +56,10 @@ class ModelView:
     queued: int
     since: Seconds
     est_vram: MiB
+    estimated: MiB
+    measured: MiB | None
+    peak: MiB | None
+    ram: MiB | None
     ttl_left: Seconds | None
     hold_left: Seconds | None
     is_pinned: bool
@@ -212,6 +220,7 @@ def _held(model: Model, now: Seconds) -> Seconds | None:
 
 def _model(state: State, model: Model, now: Seconds) -> ModelView:
     child = model.child
+    spec = model.running_spec
     return ModelView(
         id=model.id,
         state=_state_of(model),
@@ -222,7 +231,11 @@ def _model(state: State, model: Model, now: Seconds) -> ModelView:
         in_flight=len(model.leases),
         queued=state.line.count(model.id) + (0 if model.swap is None else len(model.swap.joiners)),
         since=Seconds(now - model.since),
-        est_vram=memory.size_of(state, model.running_spec),
+        est_vram=memory.size_of(state, spec),
+        estimated=spec.est_vram,
+        measured=state.memory.footprints.get((model.id, spec.argv)),
+        peak=None if child is None else child.peak or None,
+        ram=None if child is None else child.ram or None,
         ttl_left=_left(model.idle, now),
         hold_left=_held(model, now),
         is_pinned=model.is_pinned,
