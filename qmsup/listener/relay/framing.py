@@ -4,6 +4,7 @@ Nothing here reads a socket. A framing is fed what arrived and says how much of 
 it is payload (to a list that is handed in, or by `unwrap`); any split of the same bytes gives the same result.
 """
 
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -14,6 +15,7 @@ MAX_HEAD = 64 * 1024
 _MAX_CHUNK_LINE = 4096
 _MAX_CHUNK_DIGITS = 15
 _MAX_LENGTH_DIGITS = 18
+_SIZE_LINE = re.compile(rb"([0-9a-fA-F]{1,15})\r\n")
 _HEX = b"0123456789abcdefABCDEF"
 _NO_CONTENT = 204
 _NOT_MODIFIED = 304
@@ -89,23 +91,19 @@ class Chunked:
 
     Attributes:
         missing: bytes of the current chunk's payload that have not come yet.
-        is_between: the next byte starts a chunk line, so a chunk of our own could be put in here.
+        is_between: a whole number of chunks has come so far, and no part of another: one of ours could be put in.
     """
 
-    __slots__ = ("_crlf", "_line", "_trailing", "ended", "missing")
+    __slots__ = ("_crlf", "_line", "_trailing", "ended", "is_between", "missing")
     is_delimited = True
 
     def __init__(self) -> None:
         self.ended = False
+        self.is_between = True
         self.missing = 0
         self._crlf = 0
         self._line = b""
         self._trailing = False
-
-    @property
-    def is_between(self) -> bool:
-        """Whether a whole number of chunks has come so far, and no part of another."""
-        return not (self.ended or self.missing or self._crlf or self._line or self._trailing)
 
     def unwrap(self, data: bytes) -> bytes:
         """The payload in `data`."""
@@ -115,6 +113,16 @@ class Chunked:
 
     def feed(self, data: bytes, payload: list[bytes] | None = None) -> int:
         """How many bytes of `data` belong to the body, framing included; what is between is added to `payload`."""
+        if self.is_between and (size_line := _SIZE_LINE.match(data)) is not None:
+            start, end = size_line.end(), len(data)
+            if start + int(size_line[1], 16) + 2 == end > start + 2 and data.endswith(b"\r\n"):
+                # One event in one chunk in one read: what nearly all of a stream consists of.
+                if payload is not None:
+                    payload.append(data[start:-2])
+                return end
+        return self._feed(data, payload)
+
+    def _feed(self, data: bytes, payload: list[bytes] | None) -> int:
         at = 0
         end = len(data)
         while at < end and not self.ended:
@@ -134,6 +142,9 @@ class Chunked:
                 at += 1
             else:
                 at = self._read_line(data, at)
+        self.is_between = not (
+            self.ended or self.missing or self._crlf or self._line or self._trailing
+        )
         return at
 
     def _read_line(self, data: bytes, at: int) -> int:
