@@ -20,6 +20,7 @@ from qmsup.errors import ChildError
 from qmsup.ids import Incarnation
 from qmsup.log import Log
 from qmsup.processes import output, stop
+from qmsup.processes.backends import generic
 from qmsup.processes.backends.choice import backend_of
 from qmsup.processes.child import Child
 from qmsup.processes.command import Launch, fixed_port, launch, says_slots
@@ -107,10 +108,7 @@ class ChildHands:
         if not running.check.understand(answer):
             return ProbeAnswered(readiness=Readiness.NOT_YET, words=answer.words)
         port = running.launch.port
-        if (
-            running.launch.proves_port
-            and owner_of(port, stop.pids_of(running.child)) is Owner.FOREIGN
-        ):
+        if _is_port_anothers(running):
             words = (
                 f"port {port} is answered by another program, not by the child:"
                 " end that, or choose another port"
@@ -152,6 +150,9 @@ class ChildHands:
         assert status is not None
         lines = output.last_lines(child.log, child.log_start)
         meaning = backend_of(self.running.spec.kind).meaning(status, lines)
+        # Not every program says that it could not bind, and the last lines of one that does may be lost.
+        if status.signal is None and _is_port_anothers(self.running):
+            meaning = generic.port_taken()
         return Exited(
             how=status.words,
             hint=meaning.hint,
@@ -201,3 +202,9 @@ class ChildHands:
             return ProbeSaw(answer)
         self._inbox.watch(probe.fileno(), lambda: self._look(probe), events=probe.events)
         return None
+
+
+def _is_port_anothers(running: Running) -> bool:
+    if not running.launch.proves_port:
+        return False
+    return owner_of(running.launch.port, stop.pids_of(running.child)) is Owner.FOREIGN

@@ -6,7 +6,7 @@ import signal
 import socket
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -32,6 +32,7 @@ from qmsup.upstream.probe import Probe
 from qmsup.upstream.readiness import ReadinessCheck
 from tests.support.children import (
     FIRST_PORT,
+    LAST_PORT,
     Reports,
     fake_command,
     fake_spec,
@@ -42,6 +43,7 @@ from tests.support.children import (
 M = ModelId("m")
 Manager = pykka.ActorRef[ProcessManager]
 Manage = Callable[[ModelSpec], Manager]
+ManageWith = Callable[[ModelSpec, PortPool], Manager]
 
 
 @pytest.fixture
@@ -50,17 +52,47 @@ def reports() -> Reports:
 
 
 @pytest.fixture
-def manage(places: Path, reports: Reports) -> Iterator[Manage]:
-    ports = PortPool(FIRST_PORT)
+def manage_with(places: Path, reports: Reports) -> Iterator[ManageWith]:
     refs: list[Manager] = []
 
-    def start(spec: ModelSpec) -> Manager:
+    def start(spec: ModelSpec, ports: PortPool) -> Manager:
         refs.append(ProcessManager.start(spec=spec, report=reports, ports=ports))
         return refs[-1]
 
     yield start
     for ref in refs:
         ref.stop()
+
+
+@pytest.fixture
+def manage(manage_with: ManageWith) -> Manage:
+    ports = PortPool(FIRST_PORT)
+    return lambda spec: manage_with(spec, ports)
+
+
+class Thief(PortPool):
+    """Another program listens on the first ports at once, before the child that was given them can."""
+
+    def __init__(self, start: int, *, times: int = 1) -> None:
+        super().__init__(start)
+        self.taken: list[int] = []
+        self._left = times
+        self._loot = ExitStack()
+
+    @override
+    def take(self) -> int:
+        port = super().take()
+        self.taken.append(port)
+        if self._left:
+            self._left -= 1
+            self._loot.enter_context(socket.create_server(("127.0.0.1", port)))
+        return port
+
+    def __enter__(self) -> "Thief":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._loot.close()
 
 
 def ensure(incarnation: int) -> EnsureReady:
@@ -290,13 +322,41 @@ def test_a_child_that_lost_its_port_to_another_gets_a_new_one(
     assert ready.upstream == f"127.0.0.1:{starts[1].port}"
 
 
+@pytest.mark.parametrize("words", ["", "2>/dev/null"])
+def test_a_port_that_is_stolen_before_the_child_has_bound_it_is_given_up_for_another(
+    manage_with: ManageWith, reports: Reports, words: str
+) -> None:
+    with Thief(FIRST_PORT) as ports:
+        line = " ".join((*fake_command(), words, "|| exit 1"))
+        owner = manage_with(replace(fake_spec(), argv=("sh", "-c", line)), ports)
+
+        owner.tell(ensure(1))
+
+        ready = reports.wait_for(ProcessReady, 1)
+        assert [e.port for e in reports.events if isinstance(e, ProcessStarting)] == ports.taken
+        assert len(ports.taken) == 2
+        assert ready.upstream == f"127.0.0.1:{ports.taken[-1]}"
+
+
+def test_ports_that_are_stolen_again_and_again_end_the_start_with_the_reason(
+    manage_with: ManageWith, reports: Reports
+) -> None:
+    with Thief(FIRST_PORT, times=9) as ports:
+        owner = manage_with(fake_spec(), ports)
+
+        owner.tell(ensure(1))
+
+        assert "its port was taken" in reports.wait_for(ProcessFailed, 1).reason
+        assert len(ports.taken) == 3
+
+
 def test_an_answer_of_somebody_else_on_a_fixed_port_is_no_readiness(
     manage: Manage, reports: Reports
 ) -> None:
     with other_server() as port:
         spec = fake_spec("--load-seconds", "3600", kind=Kind.GENERIC)
         # A child that takes long, and a stranger who answers 200 on the port that it was to have.
-        argv = (*spec.argv[:3], "--port", "21990", *spec.argv[5:])
+        argv = (*spec.argv[:3], "--port", str(LAST_PORT), *spec.argv[5:])
         owner = manage(replace(spec, argv=argv, upstream=f"http://127.0.0.1:{port}"))
 
         owner.tell(ensure(1))

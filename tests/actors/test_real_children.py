@@ -114,11 +114,16 @@ def test_a_model_file_that_does_not_load_is_told_with_the_last_lines(
     spec = tiny()
     owner = manage(replace(spec, argv=(spec.argv[0], "-m", str(broken))))
 
+    # The program may end before it has written its last lines: on a busy machine, in one of some hundred starts.
     owner.tell(ensure(1))
-
     failed = reports.wait_for(ProcessFailed, 1)
+    for number in range(2, 6):
+        if "may be missing" in failed.reason:
+            owner.tell(ensure(number))
+            failed = reports.wait_for(ProcessFailed, number)
+
     assert "its model could not be loaded: check the file after -m" in failed.reason
-    assert "model loading error" in failed.last_lines
+    assert "failed to load model" in failed.last_lines
 
 
 def test_an_argument_it_does_not_know_is_told(manage: Manage, reports: Reports) -> None:

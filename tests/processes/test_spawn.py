@@ -7,7 +7,7 @@ import pytest
 
 from qmsup.errors import ChildError
 from qmsup.processes import records
-from tests.support.children import running, wait_until
+from tests.support.children import LAST_PORT, running, wait_until
 
 REPORT = (
     "import os,signal,sys;print(os.getsid(0)==os.getpid(), sys.stdin.read()=='',"
@@ -48,7 +48,7 @@ def test_a_child_is_on_record_while_it_lives(places: Path) -> None:
 
         assert record == child.record
         assert record.owner_is_alive
-        assert (record.pid, record.port) == (child.pid, 21999)
+        assert (record.pid, record.port) == (child.pid, LAST_PORT)
     assert list(records.read_all()) == []
 
 

@@ -26,13 +26,16 @@ from qmsup.processes.command import Launch
 from qmsup.processes.spawn import spawn
 from qmsup.spec import Kind, ModelSpec
 from qmsup.units import Seconds
+from tests.support.claiming import BLOCK, claim_ports
 
 FAKE_CHILD = Path(__file__).parents[1] / "fakes" / "child.py"
 PATIENCE = 20.0
 """Seconds a test waits for what must come; one that passes never waits so long."""
 
-FIRST_PORT = 21000 + os.getpid() % 80 * 10
-"""Where this process's tests look for ports: another run beside this one most likely looks elsewhere."""
+FIRST_PORT = claim_ports()
+"""Where this process's tests look for ports, and no other's."""
+LAST_PORT = FIRST_PORT + BLOCK - 1
+"""For who names a port; a pool does not get here."""
 
 E = TypeVar("E", bound=Event)
 
@@ -71,7 +74,7 @@ def is_alive(pid: int) -> bool:
 
 @contextmanager
 def running(
-    *argv: str, model: str = "m", port: int = 21999, env: Mapping[str, str] | None = None
+    *argv: str, model: str = "m", port: int = LAST_PORT, env: Mapping[str, str] | None = None
 ) -> Iterator[Child]:
     """A child of ours that no actor owns; it has ended and is reaped after the block."""
     nonce = secrets.token_hex(16)

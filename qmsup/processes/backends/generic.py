@@ -38,7 +38,7 @@ def meaning(ended: Exit, last_lines: str) -> Meaning:
 
 
 def port_taken() -> Meaning:
-    """The program said, in its own words, that it could not bind."""
+    """It said, in its own words, that it could not bind; or another program was found on its port."""
     return Meaning(hint=_PORT_TAKEN, port_taken=True)
 
 

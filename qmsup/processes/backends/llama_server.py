@@ -11,6 +11,14 @@ _NAME = "llama-server"
 _SPARE_THREADS = 8
 """HTTP threads beyond the slots: `/health`, `/props` and requests that wait upstream each hold one."""
 _FEWEST_THREADS = 16
+_NOT_LOADED = Meaning(
+    hint="its model could not be loaded: check the file after -m (there? complete? an architecture"
+    " that this build knows?)"
+)
+_MAY_BE_SILENT = Meaning(
+    hint="its last lines do not say why, and may be missing (it can end before they are written):"
+    " start it again, or run its command by hand"
+)
 _SIGNS = (
     ("couldn't bind", generic.port_taken()),
     (
@@ -19,13 +27,8 @@ _SIGNS = (
             hint="the GPU has too little memory left: lower -c or -ngl, or set estVramGB so that others make room"
         ),
     ),
-    (
-        "model loading error",
-        Meaning(
-            hint="its model could not be loaded: check the file after -m (there? complete? an architecture"
-            " that this build knows?)"
-        ),
-    ),
+    ("model loading error", _NOT_LOADED),
+    ("failed to load model", _NOT_LOADED),
     (
         "invalid argument",
         Meaning(
@@ -33,7 +36,8 @@ _SIGNS = (
         ),
     ),
 )
-"""The first that is found counts."""
+"""The first that is found counts. On a busy machine every second end by itself lacks the very last line, one in some
+hundred all of the last ten: another thread writes them, and it ends with the process."""
 
 
 def _added_arguments(argv: Sequence[str], port: int, slots: int) -> tuple[str, ...]:
@@ -54,7 +58,8 @@ def _meaning(ended: Exit, last_lines: str) -> Meaning:
     for sign, meaning in _SIGNS:
         if ended.signal is None and sign in last_lines:
             return meaning
-    return generic.meaning(ended, last_lines)
+    known = generic.meaning(ended, last_lines)
+    return _MAY_BE_SILENT if ended.code == 1 and not known.hint else known
 
 
 LLAMA_SERVER = Backend(

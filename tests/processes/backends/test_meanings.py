@@ -13,11 +13,14 @@ CUDA = "device 0: cudaMalloc failed: out of memory\nmain: exiting due to model l
 
 MEANINGS = [
     (LLAMA, FAILED, "main: exiting due to model loading error", "check the file after -m"),
+    (LLAMA, FAILED, "cmn  common_init_: failed to load model 'a.gguf'", "check the file after -m"),
     (LLAMA, FAILED, CUDA, "the GPU has too little memory"),
     (LLAMA, FAILED, "error: invalid argument: --nope", "--help"),
     (LLAMA, FAILED, BIND, "its port was taken"),
     (LLAMA, Exit(signal=signal.SIGILL), "warming up", "F16 or F32"),
-    (LLAMA, FAILED, "what is this", ""),
+    (LLAMA, FAILED, "srv  load_model: loading model 'a.gguf'", "may be missing"),
+    (LLAMA, FAILED, "bind: Address already in use", "its port was taken"),
+    (LLAMA, Exit(code=2), "what is this", ""),
     (SD, FAILED, "new_sd_ctx_t failed", "its model could not be loaded"),
     (SD, Exit(code=0), "listening on: http://10.0.0.1:1234", "could not listen"),
     (SD, Exit(signal=signal.SIGABRT), "", "gave itself up"),
