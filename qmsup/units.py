@@ -9,12 +9,18 @@ MiB = NewType("MiB", int)
 """Memory. Whole numbers, so that sums are exact and an exact fit fits."""
 
 _MIB_PER_GB = 1024
+_BYTES_PER_MIB = 1024**2
 _MS_PER_SECOND = 1000.0
 
 
 def mib_from_gb(gb: float) -> MiB:
     """GB of a configuration key (1 GB = 1024 MiB there) as MiB, rounded to the nearest."""
     return MiB(round(gb * _MIB_PER_GB))
+
+
+def mib_from_bytes(count: int) -> MiB:
+    """Bytes, as drivers and kernels count, as MiB, rounded to the nearest."""
+    return MiB(round(count / _BYTES_PER_MIB))
 
 
 def seconds_from_ms(ms: float) -> Seconds:
