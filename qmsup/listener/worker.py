@@ -8,6 +8,7 @@ This leans on internals of gunicorn's gthread.py: its version is pinned, and `gu
 """
 
 import errno
+import gc
 import resource
 import socket
 from collections.abc import Iterable
@@ -124,6 +125,7 @@ class RelayWorker(gthread.ThreadWorker):
 
     @override
     def run(self) -> None:
+        gc.freeze()  # what is here now stays: to walk over all of it would stop every stream for milliseconds
         self.engine.watch_last(self.poller.fileno(), self._on_gunicorn)
         super().run()
 
