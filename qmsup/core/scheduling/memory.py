@@ -25,7 +25,8 @@ class Lack(NamedTuple):
     Attributes:
         need: what it takes.
         room: what there is for it.
-        passes: there would be room, but for what others under way have yet to take; so it is worth waiting.
+        passes: there would be room, but for what others under way have yet to take, or to give back when they have
+            stopped; so it is worth waiting.
         loading: those of them that are being loaded.
     """
 
@@ -52,16 +53,22 @@ def lack_before(state: State, model: Model, evict: Iterable[ModelId]) -> Lack | 
     need = size_of(state, model.spec)
     if free is None or not need:
         return None
-    gone = [state.models[victim] for victim in evict]
+    gone = {*evict}
     room = free + sum(entry.left for entry in state.memory.returning.values())
-    room += sum(_held_by(state, victim) for victim in gone)
-    if need > room:
-        return Lack(need, MiB(room))
+    room += sum(_held_by(state, state.models[victim]) for victim in gone)
+    stopping = sum(_freed_soon_by(state, m) for m in state.residents if m.id not in gone)
+    if need > room + stopping:
+        return Lack(need, MiB(room + stopping))
     claims = {swap.target: _claim(state, swap) for swap in state.swaps.values()}
     room -= sum(claims.values()) + _taken_unseen(state)
     if need <= room:
         return None
     return Lack(need, MiB(room), passes=True, loading=tuple(m for m in claims if claims[m]))
+
+
+def giving_back(state: State) -> tuple[ModelId, ...]:
+    """The models that will have freed some when they have stopped."""
+    return tuple(model.id for model in state.residents if _freed_soon_by(state, model))
 
 
 def lack_now(state: State, model: Model) -> Lack | None:
@@ -142,6 +149,12 @@ def refused_lately(state: State, model: Model) -> Refusal | None:
 
 def _held_by(state: State, model: Model) -> int:
     return sum(state.memory.held.get(incarnation, _NONE) for incarnation in model.incarnations)
+
+
+def _freed_soon_by(state: State, model: Model) -> int:
+    """What children of a model hold that are told to stop, whatever for."""
+    ending = model.leaving if model.is_up else model.incarnations
+    return sum(state.memory.held.get(incarnation, _NONE) for incarnation in ending)
 
 
 def _taken_unseen(state: State) -> int:

@@ -1,6 +1,6 @@
 """Behind whom a waiter waits: for people who ask, so it may cost more than a judgement."""
 
-from qmsup.core.scheduling import closers
+from qmsup.core.scheduling import closers, memory
 from qmsup.core.scheduling.admission import Waits, judge
 from qmsup.core.scheduling.line import Because, Case, Rank
 from qmsup.core.scheduling.state import State
@@ -15,7 +15,7 @@ def models_before(state: State, case: Case, rank: Rank) -> tuple[ModelId, ...]:
         case Because.RENDERING:
             return state.rendering
         case Because.COLLIDES:
-            return verdict.collides
+            return verdict.collides or memory.giving_back(state)
         case Because.BUSY | Because.HELD:
             return _victims_kept(state, case, verdict.because)
         case Because.YIELDS | Because.RESERVED:

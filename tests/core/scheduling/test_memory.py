@@ -112,6 +112,25 @@ STORIES = {
         back a1 400 1600 ->
         at 3      ->
         """,
+    "what its own former child holds comes back": """
+        reading free=100 a1=400 ->
+        unload y a -> stop a1
+        r1 asks a  -> r1 at 1
+        a1 gone    -> answer y done, loading r1
+        back a1 400 500 -> load a2
+        """,
+    "so does what stops for other reasons": """
+        reading free=100 a1=400 ->
+        unload y a -> stop a1
+        r1 asks c  -> r1 at 1
+        a1 gone    -> answer y done, loading r1
+        back a1 300 400 -> load c2
+        """,
+    "what stops does not help where it is not enough": """
+        reading free=700 a1=400 ->
+        unload y a -> stop a1
+        r1 asks b  -> refuse r1 insufficient_vram
+        """,
     "given up while memory returns, it ends at once": """
         reading free=800 a1=400 ->
         r1 asks b -> stop a1, loading r1

@@ -198,6 +198,21 @@ def test_the_line_names_the_load_in_the_way() -> None:
     assert seen(desk, 1.0) == {"r2": ("collides", "a", 299.0)}
 
 
+def test_who_waits_for_memory_waits_behind_what_stops() -> None:
+    desk = Desk(spec_of("a b c", sizes={"a": 400, "b": 300}), evicts={})
+    desk.play("""
+        load x a   -> load a1
+        a1 ready   -> answer x done
+        load y c   -> load c2
+        c2 ready   -> answer y done
+        reading free=100 a1=400 c2=0 ->
+        unload z a -> stop a1
+        r1 asks b  -> r1 at 1
+        """)
+
+    assert seen(desk, 0.0) == {"r1": ("collides", "a", 300.0)}
+
+
 def seen(desk: Desk, now: float) -> dict[str, tuple[str, str, float]]:
     """Of each request in the line: why, behind whom, and its patience."""
     return {
