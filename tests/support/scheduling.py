@@ -189,11 +189,16 @@ class Desk:
             if not said:
                 continue
             if said.startswith("at "):
-                self.now = float(said[3:])
-                said = "woke"
+                said = self._later(float(said[3:]), is_awaited=bool(wanted))
             self.tell(event_of(said))
             told = self.told()
             assert told == wanted, f"{said} at {self.now} -> {told}\nand not -> {wanted}"
+
+    def _later(self, now: float, *, is_awaited: bool) -> str:
+        if is_awaited:
+            assert self.wake == now, f"at {now} nobody wakes, but at {self.wake}"
+        self.now = now
+        return "woke"
 
 
 @dataclass(frozen=True, slots=True)
