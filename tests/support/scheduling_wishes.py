@@ -7,7 +7,7 @@ from hypothesis.stateful import RuleBasedStateMachine, rule
 
 from qmsup.core.eviction.budget import BudgetPolicy
 from qmsup.core.scheduling import memory
-from qmsup.core.scheduling.effects import Effect, EnsureReady, Grant, Record
+from qmsup.core.scheduling.effects import Effect, EnsureReady, Grant, Record, Stop
 from qmsup.core.scheduling.events import (
     CeilingChanged,
     DrainAsked,
@@ -168,7 +168,9 @@ class Wishes(RuleBasedStateMachine):
         state = self.scheduler.state
         started = [e for e in effects if isinstance(e, Record) and e.decision == "swap.started"]
         for record in started:
-            pinned = [m for m in record.evicts if state.models[m].is_pinned]
+            told = effects[effects.index(record) :]
+            stops = [e.model for e in told if isinstance(e, Stop) and e.model in record.evicts]
+            pinned = [m for m in stops if state.models[m].is_pinned]
             assert not pinned, f"{pinned} stops for {record.model}, and is pinned"
         if started and isinstance(state.policy, BudgetPolicy):
             _check_fit(state, state.policy, started[-1])

@@ -114,7 +114,7 @@ def _has_room(model: Model, wants: Wants) -> bool:
 
 def _judge_start(state: State, model: Model, case: Case, rank: Rank) -> Verdict:
     evict = state.eviction_for(model.id)
-    if any(state.models[victim].is_pinned for victim in evict):
+    if any(state.models[victim].is_kept for victim in evict):
         return Refuses(_blocked(state, model, evict))
     if state.rendering and not model.spec.renders:
         return _WAITS[Because.RENDERING]
@@ -161,7 +161,7 @@ def _refusal(state: State, model: Model) -> Refusal | None:
 
 
 def _blocked(state: State, model: Model, evict: tuple[ModelId, ...]) -> Refusal:
-    pinned = ", ".join(repr(str(m)) for m in evict if state.models[m].is_pinned)
+    pinned = ", ".join(repr(str(m)) for m in evict if state.models[m].is_kept)
     return Refusal(
         code=Code.BLOCKED_BY_PIN,
         message=f"loading {str(model.id)!r} would stop {pinned}, which an operator has pinned: unpin it first",

@@ -146,7 +146,7 @@ def _of_victims(
 
 
 def _of_a_victim(victim: Model, now: Seconds) -> Iterator[str]:
-    if victim.is_pinned:
+    if victim.is_kept:
         yield f"{victim.id} would have to stop and is pinned"
     held = Seconds(victim.holds.until - now)
     if leases := victim.leases:

@@ -260,6 +260,12 @@ class Model:
         return self.child is not None and self.child.phase is not Phase.STOPPING
 
     @property
+    def is_kept(self) -> bool:
+        """An operator wants it to stay, and it is there or coming; a stop under way goes on."""
+        is_coming = self.swap is not None and not self.swap.is_aborting
+        return self.is_pinned and (self.is_up or is_coming)
+
+    @property
     def is_gone(self) -> bool:
         """No process of it is left."""
         return self.child is None and not self.leaving

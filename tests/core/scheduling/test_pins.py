@@ -51,6 +51,39 @@ STORIES = {
         """,
         evicts=A_FOR_B,
     ),
+    "one that an operator has unloaded goes, whoever asks meanwhile": Story(
+        """
+        r1 asks a  -> load a1, loading r1
+        a1 ready   -> grant r1
+        pin x a    -> answer x done
+        unload z a -> cut r1 model_unloaded, stop a1
+        r2 asks b  -> loading r2
+        a1 gone    -> load b2, answer z done
+        """,
+        evicts=A_FOR_B,
+    ),
+    "one that is coming stands in the way as well": Story(
+        """
+        load l c  -> load c1
+        c1 ready  -> answer l done
+        pin x a   -> answer x done
+        r1 asks a -> stop c1, loading r1
+        r2 asks b -> refuse r2 blocked_by_pin
+        c1 gone   -> load a2
+        r3 asks b -> refuse r3 blocked_by_pin
+        """,
+        evicts={"a": "c", "b": "a"},
+    ),
+    "one whose load is given up does not": Story(
+        """
+        pin x a   -> answer x done
+        r1 asks a -> load a1, loading r1
+        unload y a -> refuse r1 model_unloaded, stop a1
+        r2 asks b -> r2 at 1
+        a1 gone   -> answer y done, load b2, loading r2
+        """,
+        evicts=A_FOR_B,
+    ),
     "only what an operator asks for stops it": Story("""
         r1 asks a  -> load a1, loading r1
         a1 ready   -> grant r1
