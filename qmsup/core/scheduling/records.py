@@ -60,6 +60,10 @@ class Child:
     peak_seen_by: SeenBy = SeenBy.TELEMETRY
     ram: MiB = MiB(0)
 
+    def slots_by(self, spec: ModelSpec) -> int:
+        """How many requests it takes at once, if these were its arguments."""
+        return self.total_slots if self.total_slots and spec.slots_from_child else spec.slots
+
 
 @dataclass(slots=True, eq=False)
 class Lease:
@@ -297,11 +301,15 @@ class Model:
 
     @property
     def limit(self) -> int:
-        """How many requests it takes at once."""
-        child = self.child
-        if child is not None and child.total_slots and self.spec.slots_from_child:
-            return child.total_slots
-        return self.spec.slots
+        """How many requests it takes at once. A child that runs with older arguments takes no more for the new ones."""
+        spec, child = self.spec, self.child
+        if child is None:
+            return spec.slots
+        own = child.slots_by(spec)
+        started = child.spec
+        if started is spec or (started.argv, started.env) == (spec.argv, spec.env):
+            return own
+        return min(own, child.slots_by(started))
 
     @property
     def coldness(self) -> tuple[int, bool, int, ModelId]:

@@ -204,3 +204,29 @@ def test_other_priorities_and_slots_count_at_once() -> None:
     assert apply(desk, replace(spec_of("a b c", slots=2), scheduler=hot_c)) == "grant r2"
     line = views.line(desk.scheduler.state, Seconds(0.0))
     assert [place.request for place in line] == ["r4", "r3"]
+
+
+def limit_after(spec: Spec, *, has: int, **changes: object) -> int:
+    """A child of a model, started by `spec`, has told of so many slots; then this changes."""
+    desk = Desk(spec)
+    desk.play(f"""
+        load x a   -> load a1
+        a1 ready {has} -> answer x done
+        """)
+    changed = replace(spec.models[ModelId("a")], **changes)  # type: ignore[arg-type]
+    apply(desk, replace(spec, models={changed.id: changed}))
+    return desk.scheduler.state.models[changed.id].limit
+
+
+def test_new_arguments_make_no_room_in_a_child_that_runs_with_older_ones() -> None:
+    said = spec_of("a", slots=2)
+    guessed = replace(said.models[ModelId("a")], slots=4, slots_from_child=True)
+    told = replace(said, models={guessed.id: guessed})
+
+    assert limit_after(said, has=9, slots=3) == 3, "concurrencyLimit counts at once"
+    assert limit_after(said, has=9, slots=3, argv=("child", "-np", "3")) == 2
+    assert limit_after(said, has=9, slots=3, env=("LLAMA_ARG_N_PARALLEL=3",)) == 2
+    assert limit_after(said, has=9, slots=1, argv=("child", "-np", "1")) == 1
+    assert (
+        limit_after(told, has=3, slots=9, slots_from_child=False, argv=("child", "-np", "9")) == 3
+    )
