@@ -1,0 +1,33 @@
+"""The floor: what others use of the cards when nothing is the matter, such as a desktop. Only growth counts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+from qmsup.units import MiB, mib_from_gb
+
+JITTER = mib_from_gb(0.25)
+"""Less growth than this is none: a browser tab more must not cost the whole reserve."""
+
+
+def growth(foreign: MiB, floor: MiB) -> MiB:
+    """How far others' use has grown over the floor; little of it counts as nothing."""
+    grown = MiB(foreign - floor)
+    return grown if grown >= JITTER else MiB(0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Floor:
+    """The lowest use by others that a trusted sample showed. Samples that are not trusted leave it as it is.
+
+    Attributes:
+        lowest: for each set of cards that was seen together, by uuid: with a card more there is more to use.
+    """
+
+    lowest: Mapping[frozenset[str], MiB] = field(default_factory=dict)
+
+    def after(self, cards: frozenset[str], foreign: MiB) -> "Floor":
+        """One trusted sample more."""
+        known = self.lowest.get(cards)
+        if known is not None and known <= foreign:
+            return self
+        return replace(self, lowest={**self.lowest, cards: foreign})

@@ -1,0 +1,36 @@
+"""What others use when nothing is the matter."""
+
+import pytest
+
+from qmsup.core.vram.floor import Floor, growth
+from qmsup.units import mib_from_gb
+
+ONE, BOTH = frozenset({"u1"}), frozenset({"u1", "u2"})
+
+GROWTH = {
+    # foreign, floor → growth, in GB
+    "none": (1.5, 1.5, 0.0),
+    "a game": (9.5, 1.5, 8.0),
+    "jitter is none": (1.74, 1.5, 0.0),
+    "a quarter is no jitter": (1.75, 1.5, 0.25),
+    "less than ever": (1.0, 1.5, 0.0),
+}
+
+
+@pytest.mark.parametrize(("foreign", "floor", "grown"), GROWTH.values(), ids=GROWTH)
+def test_growth(foreign: float, floor: float, grown: float) -> None:
+    assert growth(mib_from_gb(foreign), mib_from_gb(floor)) == mib_from_gb(grown)
+
+
+def test_the_lowest_counts() -> None:
+    floor = Floor()
+    for foreign in (1.5, 9.5, 1.4, 1.6):
+        floor = floor.after(ONE, mib_from_gb(foreign))
+
+    assert floor.lowest == {ONE: mib_from_gb(1.4)}
+
+
+def test_each_set_of_cards_has_its_own() -> None:
+    floor = Floor().after(BOTH, mib_from_gb(3.0)).after(ONE, mib_from_gb(1.0))
+
+    assert floor.lowest == {BOTH: mib_from_gb(3.0), ONE: mib_from_gb(1.0)}
