@@ -6,7 +6,8 @@ arrival; then higher priority, then arrival.
 """
 
 from bisect import bisect_left, insort
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
@@ -63,6 +64,10 @@ class Case(NamedTuple):
     """Its patience is over: it honours no hold, and goes before those whose patience is not."""
 
 
+Order = tuple[int, int]
+"""Of a class of waiters: whoever is past its patience, and then each priority. Lower goes first."""
+
+
 class Rank(NamedTuple):
     """The place of arrival: earlier first, and no two alike."""
 
@@ -103,22 +108,28 @@ class Waiter:
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """The waiters of one case, earliest first, and what the judge last said of them."""
+    """The waiters of one case, earliest first, and what the judge last said of them.
+
+    Attributes:
+        order: lower goes first; among equals, arrival decides.
+        turn: when its first waiter is looked at.
+    """
 
     case: Case
-    priority: int
+    priority: int = 0
     waiters: list[Waiter] = field(default_factory=list)
     because: Because = Because.COLLIDES
+    order: Order = field(init=False)
+    turn: tuple[Order, Rank] = field(init=False)
 
-    @property
-    def order(self) -> tuple[int, int]:
-        """Lower goes first; among equals, arrival decides."""
-        return (0, 0) if self.case.is_past else (1, -self.priority)
+    def prefer(self, priority: int) -> None:
+        """Its model has this priority; it decides nothing for who is past its patience."""
+        self.priority = priority
+        self.order = (0, 0) if self.case.is_past else (1, -priority)
 
-    @property
-    def turn(self) -> tuple[int, int, Rank]:
-        """When its first waiter is looked at."""
-        return (*self.order, self.waiters[0].rank)
+    def stand(self) -> None:
+        """Somebody else is its first waiter, or its order is another."""
+        self.turn = (self.order, self.waiters[0].rank)
 
 
 def _rank(waiter: Waiter) -> Rank:
@@ -136,6 +147,8 @@ class Line:
     """
 
     __slots__ = (
+        "_by_model",
+        "_counts",
         "_latest",
         "_priority",
         "groups",
@@ -155,22 +168,31 @@ class Line:
         self.has_moved = False
         self._priority = priority
         self._latest = Rank(Seconds(float("-inf")), 0)
+        self._by_model: dict[ModelId, list[Group]] = {}
+        self._counts: Counter[Order] = Counter()
 
     def add(self, waiter: Waiter) -> Group:
         """Put a waiter at its place of arrival."""
         case = waiter.case
         group = self.groups.get(case)
         if group is None:
-            group = Group(case, self._priority.get(case.model, 0))
-            self.groups[case] = group
-        if waiter.rank > self._latest:
-            self._latest = waiter.rank
-            group.waiters.append(waiter)
+            group = self.groups[case] = Group(case)
+            group.prefer(self._priority.get(case.model, 0))
+            self._by_model.setdefault(case.model, []).append(group)
+        waiters, rank = group.waiters, waiter.rank
+        if not waiters or rank > waiters[-1].rank:
+            waiters.append(waiter)
+        else:
+            insort(waiters, waiter, key=_rank)
+        if waiters[0] is waiter:
+            group.stand()
+        if rank > self._latest:
+            self._latest = rank
             # Where there is one class of waiters, nobody stands behind the latest arrival.
             self.has_moved |= bool(self._priority) or case.is_past
         else:
-            insort(group.waiters, waiter, key=_rank)
             self.has_moved = True
+        self._counts[group.order] += 1
         self.size += 1
         self.past += case.is_past
         self.streaming += waiter.is_streaming
@@ -179,10 +201,17 @@ class Line:
     def remove(self, waiter: Waiter) -> None:
         """Take a waiter out; those behind it move up."""
         group = self.groups[waiter.case]
-        del group.waiters[bisect_left(group.waiters, waiter.rank, key=_rank)]
-        if not group.waiters:
-            del self.groups[waiter.case]
+        waiters = group.waiters
+        if waiters[0] is not waiter:
+            del waiters[bisect_left(waiters, waiter.rank, key=_rank)]
+        else:
+            del waiters[0]
+            if waiters:
+                group.stand()
+            else:
+                self._drop(group)
         self.has_moved = True
+        self._counts[group.order] -= 1
         self.size -= 1
         self.past -= waiter.case.is_past
         self.streaming -= waiter.is_streaming
@@ -190,12 +219,9 @@ class Line:
     def place_of(self, waiter: Waiter) -> int:
         """1 = next. Cheap for the latest arrival, a look at each group for any other."""
         own = self.groups[waiter.case].order
-        place = 1
         if waiter.rank == self._latest:
-            for group in self.groups.values():
-                if group.order <= own:
-                    place += len(group.waiters)
-            return place - 1
+            return sum(count for order, count in self._counts.items() if order <= own)
+        place = 1
         for group in self.groups.values():
             if group.order < own:
                 place += len(group.waiters)
@@ -203,12 +229,9 @@ class Line:
                 place += bisect_left(group.waiters, waiter.rank, key=_rank)
         return place
 
-    def of_model(self, model: ModelId) -> Iterator[Group]:
+    def of_model(self, model: ModelId) -> Sequence[Group]:
         """The groups that wait for one model."""
-        for wants in Wants:
-            for is_past in (False, True):
-                if (group := self.groups.get(Case(model, wants, is_past))) is not None:
-                    yield group
+        return self._by_model.get(model, ())
 
     def count(self, model: ModelId) -> int:
         """How many wait for one model."""
@@ -227,6 +250,17 @@ class Line:
     def reorder(self, priority: Mapping[ModelId, int]) -> None:
         """Other priorities are in force."""
         self._priority = priority
+        self._counts.clear()
         for group in self.groups.values():
-            group.priority = priority.get(group.case.model, 0)
+            group.prefer(priority.get(group.case.model, 0))
+            group.stand()
+            self._counts[group.order] += len(group.waiters)
         self.has_moved = True
+
+    def _drop(self, group: Group) -> None:
+        """Nobody of this case waits any more."""
+        model = group.case.model
+        del self.groups[group.case]
+        self._by_model[model].remove(group)
+        if not self._by_model[model]:
+            del self._by_model[model]

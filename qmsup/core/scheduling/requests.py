@@ -1,6 +1,6 @@
 """Requests and loads: their arrival, their end while they wait, and the walks along the line that serve them."""
 
-import heapq
+from bisect import insort
 from collections.abc import Callable
 from typing import assert_never
 
@@ -148,11 +148,10 @@ def drain(state: State) -> None:
     A group that has to wait is judged once: nothing that happens later in the same walk can help it, but that others
     were found blocked before it; and who is past its patience holds back who stands behind it.
     """
-    heap = [(group.turn, group) for group in _stirred_groups(state)]
+    todo = sorted((group.turn, group) for group in _stirred_groups(state))
     begin_walk(state)
-    heapq.heapify(heap)
-    while heap:
-        group = heapq.heappop(heap)[1]
+    while todo:
+        group = todo.pop(0)[1]
         waiter = group.waiters[0]
         verdict = judge(state, group.case, waiter.rank)
         if isinstance(verdict, Waits):
@@ -163,7 +162,7 @@ def drain(state: State) -> None:
         state.line.remove(waiter)
         _promote(state, waiter, verdict)
         if group.waiters:
-            heapq.heappush(heap, (group.turn, group))
+            insort(todo, (group.turn, group))
 
 
 def begin_walk(state: State) -> None:
