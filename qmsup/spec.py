@@ -80,6 +80,8 @@ class ModelSpec:
     queue_max: int | None = None
     est_vram: MiB = MiB(0)
     est_ram: MiB = MiB(0)
+    fits_itself: bool = False
+    """It takes as much of what is free as it finds when it starts, so nothing else is started on its device meanwhile."""
     renders: bool = False
     """It makes images or videos: while it works, nothing else is loaded but its like."""
     use_model_name: str | None = None
@@ -176,6 +178,12 @@ class Spec:
     scheduler: SchedulerSpec = field(default_factory=SchedulerSpec)
     vram_budget: MiB | None = None
     ram_budget: MiB | None = None
+    oom_guard_reserve: MiB = MiB(1024)
+    """Kept from new loads as soon as other programs use more of the GPUs than they did."""
+    oom_guard_grace: Seconds = Seconds(30.0)
+    """How long our models may hold more than others leave them before idle ones are unloaded."""
+    oom_guard_evict: bool = True
+    """Whether they are."""
     start_port: int = 5800
     on_exit: OnExit = OnExit.STOP
     send_loading_state: bool = False

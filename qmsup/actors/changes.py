@@ -9,6 +9,8 @@ from qmsup.spec import ListenerSpec, Spec
 _UNITS = {
     "vram_budget": "vramBudgetGB",
     "ram_budget": "ramBudgetGB",
+    "oom_guard_reserve": "oomGuardReserveGB",
+    "oom_guard_grace": "oomGuardGraceMs",
     "max_body": "maxBodyMB",
     "scheduler_grace": "schedulerGraceMs",
     "shutdown_drain": "shutdownDrainMs",

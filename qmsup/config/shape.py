@@ -216,6 +216,16 @@ class Shape(Section):
         default=0.0, alias="vramBudgetGB", description="0 = no budget"
     )
     ram_budget_gb: Gigabytes = Field(default=0.0, alias="ramBudgetGB", description="0 = no budget")
+    oom_guard_reserve_gb: Gigabytes = Field(
+        default=1.0,
+        alias="oomGuardReserveGB",
+        description="kept from new loads once other programs use more of the GPUs than they did",
+    )
+    oom_guard_grace_ms: Millis = Field(
+        default=30_000.0,
+        description="so long models may hold more than others leave before idle ones are unloaded",
+    )
+    oom_guard_evict: Flag = Field(default=True, description="whether they are")
     start_port: int = Field(default=5800, ge=1, le=65_535, description="the first ${PORT} tried")
     on_exit: Literal["keep", "stop"] = Field(
         default="stop", description="children, when the scheduler ends"

@@ -7,7 +7,6 @@ from qmsup.config.problems import Path
 
 NOT_YET: dict[str, frozenset[str]] = {
     "": frozenset({
-        "oomGuardReserveGB", "oomGuardGraceMs", "oomGuardEvict",
         "hooks", "peers", "hosts", "routes", "control", "routing",
         "includeAliasesInList", "profiles", "selectors", "performance", "store", "ui",
         "logToStdout", "logTimeFormat", "metricsMaxInMemory", "captureBuffer",

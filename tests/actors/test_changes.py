@@ -39,6 +39,8 @@ def test_settings_have_the_names_of_the_file() -> None:
         "a",
         groups=(GroupSpec(id="g", members=(ModelId("a"),)),),
         vram_budget=MiB(9),
+        oom_guard_reserve=MiB(9),
+        oom_guard_evict=False,
         send_loading_state=True,
         max_body=1,
         listeners=with_main(api_keys=("k",)),
@@ -49,6 +51,8 @@ def test_settings_have_the_names_of_the_file() -> None:
     assert set(made.settings) == {
         "groups",
         "vramBudgetGB",
+        "oomGuardReserveGB",
+        "oomGuardEvict",
         "sendLoadingState",
         "maxBodyMB",
         "listeners.main",

@@ -45,6 +45,9 @@ listeners:
   open: {bind: "127.0.0.1:8082", apiKeys: []}
 vramBudgetGB: 23.5
 ramBudgetGB: 64
+oomGuardReserveGB: 0.5
+oomGuardGraceMs: 1500
+oomGuardEvict: off
 apiKeys: ["k1"]
 scheduler: {lineMax: 10, offerTimeoutMs: 100, listenerGraceMs: 0, priority: {chat: 5, paint: -1},
   holdMs: 250, holdOn: always, patienceMs: 0, settleMs: 500}
@@ -165,6 +168,9 @@ def test_every_key_reaches_the_spec() -> None:
             settle=Seconds(0.5),
         ),
         vram_budget=MiB(24064),
+        oom_guard_reserve=MiB(512),
+        oom_guard_grace=Seconds(1.5),
+        oom_guard_evict=False,
         ram_budget=MiB(65536),
         start_port=6000,
         on_exit=OnExit.STOP,

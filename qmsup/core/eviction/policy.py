@@ -43,6 +43,7 @@ class Actuals:
         pinned: persistent, whatever group they are in. A matrix knows no such thing, and members of a group that
             takes turns still take them: whoever asks a policy looks for pinned models in its answer.
         ceiling: what the card has room for right now, when a trusted reading says so.
+        ram_ceiling: and what the machine's memory has, where that was read.
     """
 
     sizes: Mapping[ModelId, MiB] = field(default_factory=dict)
@@ -51,6 +52,7 @@ class Actuals:
     groups: Mapping[ModelId, GroupSpec] = field(default_factory=dict)
     pinned: frozenset[ModelId] = frozenset()
     ceiling: MiB | None = None
+    ram_ceiling: MiB | None = None
 
 
 _AS_CONFIGURED = Actuals()
@@ -75,6 +77,7 @@ def policy_for(spec: Spec, actuals: Actuals = _AS_CONFIGURED) -> EvictionPolicy:
         needs={model.id: model.est_ram for model in spec.models.values()},
         charges=dict(actuals.ram_charges),
         budget=spec.ram_budget,
+        ceiling=actuals.ram_ceiling,
         persistent=frozenset(model for model in pool if by_groups.is_persistent(model)),
         fallback=by_groups,
     )

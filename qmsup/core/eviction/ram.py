@@ -21,6 +21,7 @@ class RamPolicy:
         needs: the RAM each model takes when it is started now; 0 or absent = unknown in the pool, none outside.
         charges: the RAM each model is charged while it runs, where that differs from `needs`.
         budget: what the operator allows for all models together; None = nothing is said.
+        ceiling: what the machine has for them right now, where that was read. It only ever tightens.
         persistent: charged, never stopped.
         fallback: decides, among the pool alone, where no budget can.
     """
@@ -30,8 +31,16 @@ class RamPolicy:
     needs: Mapping[ModelId, MiB]
     charges: Mapping[ModelId, MiB]
     budget: MiB | None = None
+    ceiling: MiB | None = None
     persistent: frozenset[ModelId] = frozenset()
     fallback: GroupPolicy
+
+    @property
+    def limit(self) -> MiB | None:
+        """What may be used at this moment; None = nothing is held to a budget."""
+        if self.budget is None or self.ceiling is None:
+            return self.budget
+        return min(self.budget, self.ceiling)
 
     def charge_of(self, model: ModelId) -> MiB:
         """What a running model is charged; 0 = unknown, or nothing."""
@@ -47,10 +56,11 @@ class RamPolicy:
         """
         need = self.needs.get(target, _UNKNOWN)
         residents = _beside(target, running)
-        if self.budget is None or need == _UNKNOWN:
+        limit = self.limit
+        if limit is None or need == _UNKNOWN:
             in_pool = [model for model in residents if model in self.pool]
             return self.fallback.eviction_for(target, in_pool)
-        return self._make_room(residents, self._excess(need, residents, self.budget))
+        return self._make_room(residents, self._excess(need, residents, limit))
 
     def spill_for(self, target: ModelId, running: Sequence[ModelId]) -> tuple[ModelId, ...]:
         """The models of the pool to stop for what a GPU model offloads; none while that fits.
@@ -61,13 +71,14 @@ class RamPolicy:
         """
         need = self.needs.get(target, _UNKNOWN)
         residents = _beside(target, running)
-        if self.budget is None or need == _UNKNOWN:
+        limit = self.limit
+        if limit is None or need == _UNKNOWN:
             return ()
-        excess = self._excess(need, residents, self.budget)
+        excess = self._excess(need, residents, limit)
         return self._make_room(residents, excess) if excess > 0 else ()
 
-    def _excess(self, need: MiB, residents: Sequence[ModelId], budget: MiB) -> MiB:
-        return MiB(need + sum(self.charge_of(model) for model in residents) - budget)
+    def _excess(self, need: MiB, residents: Sequence[ModelId], limit: MiB) -> MiB:
+        return MiB(need + sum(self.charge_of(model) for model in residents) - limit)
 
     def _make_room(self, residents: Sequence[ModelId], excess: MiB) -> tuple[ModelId, ...]:
         victims = [m for m in residents if m in self.pool and m not in self.persistent]

@@ -92,20 +92,23 @@ def _by_pools(policy: PoolsPolicy, target: ModelId, running: Sequence[ModelId]) 
     staying = [model for model in running if model not in gone]
     spilt = policy.ram.spill_for(target, staying)
     need = policy.ram.needs.get(target, MiB(0))
-    if policy.ram.budget is None or not need:
+    limit = policy.ram.limit
+    if limit is None or not need:
         return reasons
     charges = {model: policy.ram.charge_of(model) for model in staying}
     return (
         *reasons,
-        f"{target} offloads {_mib(need)}; {_used(charges, policy.ram.budget, 'RAM')}",
-        *_going(target, need, charges, spilt, policy.ram.budget),
+        f"{target} offloads {_mib(need)}; {_used(charges, limit, 'RAM')}",
+        *_tightened(policy.ram),
+        *_going(target, need, charges, spilt, limit),
     )
 
 
 def _in_ram(policy: RamPolicy, target: ModelId, running: Sequence[ModelId]) -> tuple[str, ...]:
     need = policy.needs.get(target, MiB(0))
-    if policy.budget is None or not need:
-        why = "there is no ramBudgetGB" if policy.budget is None else "its estRamGB is not known"
+    limit = policy.limit
+    if limit is None or not need:
+        why = "there is no ramBudgetGB" if limit is None else "its estRamGB is not known"
         in_pool = [model for model in running if model in policy.pool]
         return (
             f"{target} is in the RAM pool and {why}, so its group decides",
@@ -114,9 +117,17 @@ def _in_ram(policy: RamPolicy, target: ModelId, running: Sequence[ModelId]) -> t
     charges = {model: policy.charge_of(model) for model in running}
     victims = policy.eviction_for(target, running)
     return (
-        f"{target} needs {_mib(need)}; {_used(charges, policy.budget, 'RAM')}",
-        *_going(target, need, charges, victims, policy.budget),
+        f"{target} needs {_mib(need)}; {_used(charges, limit, 'RAM')}",
+        *_tightened(policy),
+        *_going(target, need, charges, victims, limit),
     )
+
+
+def _tightened(policy: RamPolicy) -> tuple[str, ...]:
+    budget, limit = policy.budget, policy.limit
+    if budget is None or limit is None or limit >= budget:
+        return ()
+    return (f"the machine leaves {_mib(limit)} of the budget of {_mib(budget)}",)
 
 
 def _used(charges: dict[ModelId, MiB], limit: MiB, kind: str) -> str:

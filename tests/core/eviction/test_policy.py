@@ -70,6 +70,12 @@ def test_the_ram_budget_and_what_runs_by_older_arguments_count_in_ram() -> None:
     assert policy_for(spec, Actuals(ram_charges={D: MiB(5)})).eviction_for(C, [A, D]) == (D,)
 
 
+def test_a_ceiling_of_the_ram_tightens_its_budget() -> None:
+    spec = spec_of("c d", rams={"c": 4, "d": 4}, ram_budget=MiB(8), groups=(IN_RAM,))
+
+    assert policy_for(spec, Actuals(ram_ceiling=MiB(7))).eviction_for(C, [D]) == (D,)
+
+
 def test_the_persistent_stay_in_ram_too() -> None:
     stays = group("stays", "d", persistent=True, pool=Pool.RAM)
     other = group("cpu", "c", pool=Pool.RAM)

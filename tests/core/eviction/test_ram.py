@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from qmsup.core.eviction.groups import GroupPolicy
@@ -81,6 +83,28 @@ def test_who_makes_room_for_what_a_gpu_model_offloads(
     )
 
     assert " ".join(found) == evicts
+
+
+@pytest.mark.parametrize(
+    ("ceiling", "evicts"), [(None, ""), (9, "ra"), (99, "")], ids=["unread", "tight", "loose"]
+)
+def test_what_the_machine_has_tightens_the_budget_and_never_loosens_it(
+    ceiling: int | None, evicts: str
+) -> None:
+    tight = replace(
+        policy(10, ["ra5", "rb5", "gb5"]), ceiling=None if ceiling is None else MiB(ceiling)
+    )
+
+    assert " ".join(tight.eviction_for(ModelId("rb"), [ModelId("ra")])) == evicts
+    assert " ".join(tight.spill_for(ModelId("gb"), [ModelId("ra")])) == evicts
+
+
+def test_a_reading_is_no_budget() -> None:
+    unlimited = replace(policy(None, ["ra5", "rb5"]), ceiling=MiB(1))
+
+    assert unlimited.limit is None
+    assert unlimited.eviction_for(ModelId("rb"), [ModelId("ra")]) == ("ra",)
+    assert unlimited.spill_for(ModelId("rb"), [ModelId("ra")]) == ()
 
 
 def test_a_resident_is_charged_by_what_it_runs_with() -> None:

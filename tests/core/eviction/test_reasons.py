@@ -106,6 +106,21 @@ def test_pools_are_told_apart() -> None:
     assert reasons(POOLS, "g3", "r1")[1:] == ("g3 fits beside what runs",)
 
 
+def test_what_the_machine_leaves_of_a_budget_is_told() -> None:
+    tight = policy_for(POOLS, Actuals(ram_ceiling=MiB(20)))
+
+    assert reasons(tight, "r3", "r1") == (
+        "r3 needs 9 MiB; 12 MiB of 20 MiB RAM are in use",
+        "the machine leaves 20 MiB of the budget of 32 MiB",
+        "r1 goes: the coldest of those left, it frees 12 MiB",
+    )
+    assert reasons(tight, "g2", "r1 r2")[2:] == (
+        "g2 offloads 8 MiB; 22 MiB of 20 MiB RAM are in use",
+        "the machine leaves 20 MiB of the budget of 32 MiB",
+        "r1 goes: the coldest of those left, it frees 12 MiB",
+    )
+
+
 @pytest.mark.parametrize(
     ("target", "why"), [("r4", "its estRamGB is not known"), ("r3", "there is no ramBudgetGB")]
 )
