@@ -45,6 +45,16 @@ def scheduler_endpoint() -> str:
     return f"ipc://{scheduler_socket()}"
 
 
+def feed_socket() -> Path:
+    """The PUB socket: what changes, for whoever looks on."""
+    return runtime_dir() / "feed.sock"
+
+
+def feed_endpoint() -> str:
+    """The PUB socket as a ZeroMQ address."""
+    return f"ipc://{feed_socket()}"
+
+
 def lock_file() -> Path:
     """Held by the one scheduler of this state folder; its text is the holder's pid."""
     return state_dir() / "scheduler.lock"
@@ -58,6 +68,11 @@ def config_copies() -> Path:
 def log_file(model: ModelId) -> Path:
     """The log a model's child writes itself."""
     return state_dir() / "logs" / f"{quote(model, safe='')}.log"
+
+
+def state_db() -> Path:
+    """What outlives a scheduler and is no log: footprints."""
+    return state_dir() / "state.db"
 
 
 def journal_dir() -> Path:

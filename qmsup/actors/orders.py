@@ -30,11 +30,16 @@ class Orders:
     """The hands of the scheduler actor. ArmWake is not among them: the actor owns the only clock."""
 
     def __init__(
-        self, gateway: Gateway, processes: ProcessTree, on_end: Callable[[], None]
+        self,
+        gateway: Gateway,
+        processes: ProcessTree,
+        on_end: Callable[[], None],
+        remember: Callable[[Remember], None],
     ) -> None:
         self._gateway = gateway
         self._processes = processes
         self._on_end = on_end
+        self._remember = remember
 
     def carry_out(self, effect: Effect) -> None:
         """Do it, without waiting for its result: that comes back as an event."""
@@ -57,7 +62,9 @@ class Orders:
                 _record(effect)
             case EndProcess():
                 self._on_end()
-            case ArmWake() | Remember():
+            case Remember():
+                self._remember(effect)
+            case ArmWake():
                 pass
             case _:
                 assert_never(effect)

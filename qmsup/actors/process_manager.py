@@ -14,7 +14,7 @@ from typing import assert_never
 import pykka
 from typing_extensions import override
 
-from qmsup.actors.child_hands import ChildEnded, ChildHands, ProbeSaw
+from qmsup.actors.child_hands import ChildEnded, ChildHands, ProbeSaw, Running
 from qmsup.actors.inbox import PollingInbox, TimeIsUp
 from qmsup.core.lifecycle import effects as do
 from qmsup.core.lifecycle import events as happened
@@ -22,15 +22,18 @@ from qmsup.core.lifecycle.machine import Lifecycle, Limits, Phase
 from qmsup.core.scheduling.effects import AbortStart, EnsureReady, Stop
 from qmsup.core.scheduling.events import (
     Event,
+    FootprintMeasured,
     ProcessFailed,
     ProcessReady,
     ProcessStarting,
     ProcessStopped,
+    SeenBy,
 )
 from qmsup.ids import Incarnation
 from qmsup.log import Log
 from qmsup.processes.backends.choice import backend_of
 from qmsup.processes.command import has_fixed_port
+from qmsup.processes.load_log import figures_of
 from qmsup.processes.ports import PortPool
 from qmsup.spec import ModelSpec
 from qmsup.units import Seconds
@@ -70,7 +73,8 @@ class ProcessManager(pykka.ThreadingActor):
 
         Args:
             spec: the model.
-            report: takes ProcessStarting, ProcessReady, ProcessStopped and ProcessFailed; must not wait.
+            report: takes ProcessStarting, ProcessReady, ProcessStopped, ProcessFailed and what the load log said
+                (FootprintMeasured); must not wait.
             ports: shared with every other owner.
         """
         super().__init__()
@@ -204,6 +208,32 @@ class ProcessManager(pykka.ThreadingActor):
                 upstream=upstream,
                 pid=pid,
                 total_slots=running.check.total_slots,
+            )
+        )
+        self._tell_footprint(incarnation, running)
+
+    def _tell_footprint(self, incarnation: Incarnation, running: Running) -> None:
+        figures = figures_of(running.child.log, running.child.log_start)
+        if figures is None:
+            return
+        model = self._spec.id
+        _log.info(
+            "child.measured",
+            model=model,
+            incarnation=incarnation,
+            gpu_mib=figures.gpu,
+            ram_mib=figures.ram,
+            cards=",".join(f"{card}={size}" for card, size in figures.cards.items()) or None,
+            by=figures.source,
+        )
+        self._report(
+            FootprintMeasured(
+                model=model,
+                argv=running.spec.argv,
+                peak=figures.gpu,
+                incarnation=incarnation,
+                ram=figures.ram,
+                seen_by=SeenBy.LOAD_LOG,
             )
         )
 

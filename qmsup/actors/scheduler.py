@@ -25,6 +25,7 @@ from qmsup.actors.journal_lines import Header
 from qmsup.actors.life import Life
 from qmsup.actors.orders import Orders
 from qmsup.actors.reload import Reload
+from qmsup.actors.state_store import StateOnDisk
 from qmsup.actors.tree import ProcessTree
 from qmsup.actors.workers import Workers
 from qmsup.core.scheduling import invariants, views
@@ -102,12 +103,15 @@ class SchedulerActor(pykka.ThreadingActor):
             self._gateway = Gateway(self._router, self._life.epoch, self._copy)
             self._workers = Workers(self._inbox)
             self._processes = ProcessTree(self._spec, self.actor_ref.tell)
-            self._orders = Orders(self._gateway, self._processes, self._end)
+            self._state = StateOnDisk()
+            self._orders = Orders(self._gateway, self._processes, self._end, self._state.remember)
             self._reload = Reload(self._spec, self._life, self._gateway, self.actor_ref.tell)
             self._on_disk = JournalOnDisk()
             self._journal = Journal(
                 self._header(), write=self._on_disk.write, former=former_lines()
             )
+            for known in self._state.known_of(self._spec.models.values()):
+                self._handle(known)
         except Exception:
             _log.exception("scheduler.cannot_start")
             self._on_break()
@@ -218,6 +222,7 @@ class SchedulerActor(pykka.ThreadingActor):
         self._processes.apply(read.spec)  # first: a model that is new may be wanted at once
         self._handle(ConfigApplied(spec=read.spec))
         self._processes.keep_only(state.models)
+        self._state.recall(read.spec.models.values(), self.actor_ref.tell)
         self._gateway.configure(read.copy, state.listeners)
         self._reload.tell(read)
 

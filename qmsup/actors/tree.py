@@ -1,4 +1,5 @@
-"""Which threads exist: the main thread (signals), the scheduler actor, and one process manager per model in use.
+"""Which threads exist: the main thread (signals), the scheduler actor, one process manager per model in use, and two
+that write to disk (the journal's and the state's).
 
 A process manager's thread sleeps in its inbox until a message, its child's end or a deadline. From the first reload
 on there is one more, which reads the configuration file.

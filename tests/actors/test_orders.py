@@ -12,13 +12,14 @@ from qmsup.actors.gateway import Asked, Gateway
 from qmsup.actors.orders import Orders
 from qmsup.actors.tree import ProcessTree
 from qmsup.core.scheduling import effects as do
+from qmsup.core.scheduling.events import SeenBy
 from qmsup.errors import Code, Refusal
 from qmsup.ids import Epoch, EventNumber, ModelId, RequestId, WorkerId
 from qmsup.spec import Spec
 from qmsup.transport import context
 from qmsup.transport.dealer import DealerSocket
 from qmsup.transport.router import RouterSocket
-from qmsup.units import Seconds
+from qmsup.units import MiB, Seconds
 from qmsup.wire import codec, controlling, listening
 
 WORKER = WorkerId("main-1-abc")
@@ -35,6 +36,7 @@ class Desk:
     gateway: Gateway
     dealer: DealerSocket
     ends: list[None]
+    remembered: list[do.Remember]
 
     def next_frame(self) -> bytes:
         assert self.dealer.wait(Seconds(5.0))
@@ -49,9 +51,10 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     dealer.send([b"here"])
     while not router.receive():
         pass
-    gateway, ends = Gateway(router, Epoch(3)), list[None]()
+    gateway, ends, kept = Gateway(router, Epoch(3)), list[None](), list[do.Remember]()
     tree = ProcessTree(Spec(models={}), lambda _: None)
-    yield Desk(Orders(gateway, tree, lambda: ends.append(None)), gateway, dealer, ends)
+    orders = Orders(gateway, tree, lambda: ends.append(None), kept.append)
+    yield Desk(orders, gateway, dealer, ends, kept)
     dealer.close()
     router.close()
     context.destroy()
@@ -114,6 +117,21 @@ def test_a_decision_is_one_line_of_the_log(desk: Desk, caplog: pytest.LogCapture
     (record,) = caplog.records
     assert record.message == "swap.started"
     assert fields(record) == {"model": "c", "evicts": "a,b", "cause": 7}
+
+
+def test_what_was_measured_is_passed_on(desk: Desk) -> None:
+    measured = do.Remember(
+        cause=CAUSE,
+        model=ModelId("c"),
+        argv=("child",),
+        peak=MiB(700),
+        ram=MiB(30),
+        seen_by=SeenBy.LOAD_LOG,
+    )
+
+    desk.orders.carry_out(measured)
+
+    assert desk.remembered == [measured]
 
 
 def test_the_end_is_passed_on_and_a_wake_is_not_its_business(desk: Desk) -> None:

@@ -4,7 +4,8 @@
 
 What it does not know (`-m`, `-c`, `-ngl` ...) it ignores. As the real one it opens its port before it loads, answers
 503 to everything while loading, tells its port and troubles on stderr, and after a TERM stops listening but ends only
-when the last request has. `GET /stats` counts what it saw; `/echo` gives a request back.
+when the last request has. `GET /stats` counts what it saw; `/echo` gives a request back. With `--vram` it takes memory
+of a fake GPU as it loads.
 """
 
 import argparse
@@ -113,9 +114,27 @@ class FakeChild:
         self.is_told_to_end.set()
 
     async def _load(self) -> None:
-        until = time.monotonic() + float(self.options.load_seconds)
-        while (left := until - time.monotonic()) > 0:
-            await asyncio.sleep(min(left, 0.5))
+        began = time.monotonic()
+        seconds, vram, taken = float(self.options.load_seconds), int(self.options.vram), 0
+        while (spent := time.monotonic() - began) < seconds:
+            taken += self._take(int(vram * spent / seconds) - taken)
+            await asyncio.sleep(min(seconds - spent, 0.1 if vram else 0.5))
+        self._take(vram - taken)
+
+    def _take(self, mib: int) -> int:
+        if mib <= 0:
+            return 0
+        if (root := str(Path(__file__).parents[2])) not in sys.path:
+            sys.path.insert(0, root)  # for it is started as a file
+        from tests.fakes import gpu
+
+        try:
+            gpu.claim(Path(self.options.fake_gpu), mib, card=self.options.card)
+        except gpu.OutOfMemory as error:
+            say(f"ggml_backend_cuda_buffer_type_alloc_buffer: {error}")
+            say("llama_model_load: error loading model: unable to allocate CUDA0 buffer")
+            os._exit(1)
+        return mib
 
     def _start_grandchild(self) -> None:
         if self.options.grandchild is not None:
@@ -133,6 +152,8 @@ class FakeChild:
         line = "spam " * 40 + "\n"
         for _ in range(self.options.spam_log // len(line)):
             sys.stderr.write(line)
+        for said in self.options.load_log:
+            sys.stderr.write(f"{said}\n")
         sys.stderr.flush()
 
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -369,10 +390,14 @@ def options_of(arguments: list[str]) -> argparse.Namespace:
     add("--slots", type=int, default=4, help="what /props tells")
     add("--lose-port-once", type=Path, metavar="FILE", help="fail to bind, unless FILE is there")
     add("--load-seconds", type=float, default=0.0)
+    add("--vram", type=int, default=0, metavar="MIB", help="taken bit by bit as it loads")
+    add("--fake-gpu", default=os.environ.get("QMSUP_FAKE_NVML"), metavar="FILE", help="whose")
+    add("--card", metavar="UUID", help="which of the cards; the first")
     add("--exit-code", type=int, help="end with this code once loaded")
     add("--last-words", default="exiting due to model loading error", help="before --exit-code")
     add("--ignore-term", action="store_true")
     add("--spam-log", type=int, default=0, metavar="BYTES", help="written before it loads")
+    add("--load-log", action="append", default=[], metavar="LINE", help="written before it loads")
     add("--grandchild", nargs="?", const="same-session", choices=["same-session", "own-session"])
     add("--die-after-requests", type=int, metavar="N", help="KILL itself in the N-th completion")
     add("--stall", nargs="?", const="all", choices=["all", "posts"], help="accept, never answer")

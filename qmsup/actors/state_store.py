@@ -1,0 +1,159 @@
+"""Keeps `state.db` in a thread of its own: a disk that is full or slow is no matter of the scheduler's."""
+
+import contextlib
+import sqlite3
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+
+import pykka
+from typing_extensions import override
+
+from qmsup import places
+from qmsup.actors import footprints
+from qmsup.actors.state_file import is_damaged, open_state, set_aside
+from qmsup.core.scheduling.effects import Remember
+from qmsup.core.scheduling.events import FootprintMeasured
+from qmsup.log import Log
+from qmsup.spec import ModelSpec
+from qmsup.units import Seconds
+
+_WAIT_AT_START = Seconds(5.0)
+"""A disk that takes longer is not waited for: models are then sized by their estimates until it has answered."""
+_log = Log("state")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recall:
+    """Tell what is known of these models, each as an event.
+
+    Attributes:
+        tell: takes the events, in the store's thread; None = they are the answer.
+    """
+
+    models: tuple[ModelSpec, ...]
+    tell: Callable[[FootprintMeasured], None] | None = None
+
+
+class StateStore(pykka.ThreadingActor):
+    """Tell it Remember and Recall. What is told in one order is written in that order."""
+
+    def __init__(self, path: Path) -> None:
+        """The file is not touched before it is needed."""
+        super().__init__()
+        self._path = path
+        self._connection: sqlite3.Connection | None = None
+        self._is_in_trouble = False
+
+    @override
+    def on_receive(self, message: Remember | Recall) -> list[FootprintMeasured]:
+        match message:
+            case Remember():
+                self._attempt(
+                    lambda db: footprints.keep(db, footprints.key_of(message.argv), message)
+                )
+                return []
+            case Recall(models=models, tell=tell):
+                found: list[FootprintMeasured] = []
+                self._attempt(lambda db: found.extend(_known_of(db, models)))
+                if tell is not None:
+                    _pass_on(found, tell)
+                return found
+
+    @override
+    def on_stop(self) -> None:
+        self._close()
+
+    @override
+    def on_failure(
+        self,
+        exception_type: type[BaseException] | None,
+        exception_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        _log.exception("state.failed")
+        self._close()
+
+    def _attempt(self, work: Callable[[sqlite3.Connection], None]) -> None:
+        """Do it, a second time with a new file where the old one turns out to be damaged."""
+        try:
+            try:
+                work(self._opened())
+            except sqlite3.Error as error:
+                if not is_damaged(error):
+                    raise
+                self._close()
+                set_aside(self._path, error)
+                work(self._opened())
+        except (sqlite3.Error, OSError) as error:
+            self._close()
+            self._complain(error)
+        else:
+            self._is_in_trouble = False
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._connection is None:
+            self._connection = open_state(self._path)
+        return self._connection
+
+    def _close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with contextlib.suppress(sqlite3.Error):
+                connection.close()
+
+    def _complain(self, error: sqlite3.Error | OSError) -> None:
+        """Once for a trouble, however long it lasts."""
+        if not self._is_in_trouble:
+            self._is_in_trouble = True
+            _log.warning(
+                "state.not_kept",
+                file=str(self._path),
+                because=str(error),
+                hint="what is measured is forgotten with this process until this is mended",
+            )
+
+
+def _pass_on(found: list[FootprintMeasured], tell: Callable[[FootprintMeasured], None]) -> None:
+    with contextlib.suppress(pykka.ActorDeadError):  # who wants to know has ended
+        for event in found:
+            tell(event)
+
+
+def _known_of(
+    connection: sqlite3.Connection, models: Iterable[ModelSpec]
+) -> Iterable[FootprintMeasured]:
+    for model in models:
+        known = footprints.find(connection, footprints.key_of(model.argv))
+        if known is not None:
+            yield FootprintMeasured(model=model.id, argv=model.argv, peak=known.gpu, ram=known.ram)
+
+
+class StateOnDisk:
+    """The store's thread, as the scheduler sees it: it is told, and waited for at the start alone."""
+
+    def __init__(self) -> None:
+        """Start the thread."""
+        self._store = StateStore.start(places.state_db())
+
+    def remember(self, measured: Remember) -> None:
+        """Keep what a model was measured to take."""
+        with contextlib.suppress(pykka.ActorDeadError):  # the process is ending
+            self._store.tell(measured)
+
+    def known_of(self, models: Iterable[ModelSpec]) -> list[FootprintMeasured]:
+        """What former lives knew of these models. Waits, but not for long."""
+        asked = self._store.ask(Recall(models=tuple(models)), block=False)
+        try:
+            return list(asked.get(timeout=_WAIT_AT_START))
+        except pykka.Timeout:
+            _log.warning("state.slow", file=str(places.state_db()), waited_s=_WAIT_AT_START)
+            return []
+
+    def recall(
+        self, models: Iterable[ModelSpec], tell: Callable[[FootprintMeasured], None]
+    ) -> None:
+        """Have told, as events and soon, what is known of these models."""
+        with contextlib.suppress(pykka.ActorDeadError):  # the process is ending
+            self._store.tell(Recall(models=tuple(models), tell=tell))
