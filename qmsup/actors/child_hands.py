@@ -26,6 +26,7 @@ from qmsup.processes.child import Child
 from qmsup.processes.command import Launch, fixed_port, launch, says_slots
 from qmsup.processes.ports import Owner, PortPool, owner_of
 from qmsup.processes.spawn import spawn
+from qmsup.processes.stop import AloneAt
 from qmsup.spec import ModelSpec
 from qmsup.units import Seconds
 from qmsup.upstream.probe import Answer, Probe
@@ -62,7 +63,7 @@ class Running:
 class ChildHands:
     """At most one child at a time, and those that were given up."""
 
-    __slots__ = ("_given_up", "_inbox", "_ports", "_probe", "running")
+    __slots__ = ("_alone", "_given_up", "_inbox", "_ports", "_probe", "running")
 
     def __init__(self, inbox: PollingInbox, ports: PortPool) -> None:
         """Hold nothing yet; `inbox` is the owner's, `ports` are shared with all owners."""
@@ -70,6 +71,7 @@ class ChildHands:
         self._ports = ports
         self._probe: Probe | None = None
         self._given_up: list[Child] = []
+        self._alone: AloneAt | None = None
         self.running: Running | None = None
 
     def spawn(self, spec: ModelSpec, incarnation: Incarnation) -> Spawned | SpawnFailed:
@@ -87,6 +89,7 @@ class ChildHands:
         asks_slots = backend_of(spec.kind).tells_slots and not says_slots(spec)
         check = ReadinessCheck(spec.ready_check, run.host, run.port, asks_slots=asks_slots)
         self.running = Running(child=child, launch=run, check=check, spec=spec)
+        self._alone = None
         self._inbox.watch(child.pidfd, lambda: ChildEnded(child) if child.exit() else None)
         return Spawned()
 
@@ -124,13 +127,15 @@ class ChildHands:
             self._probe = None
 
     def terminate(self) -> None:
-        """Send TERM to the child's process group."""
-        stop.terminate(self._child().child)
+        """Send TERM to the child's process group, and see what else there is of it while that takes effect."""
+        child = self._child().child
+        stop.terminate(child)
+        self._alone = stop.look_around(child)
 
     def kill(self) -> Gone | None:
         """Send KILL to what came from the child; Gone once its leader has ended and nothing else lives."""
         child = self._child().child
-        is_anything_alive = stop.kill_all(child)
+        is_anything_alive = stop.kill_all(child, self._alone)
         if is_anything_alive or child.exit() is None:
             return None
         self._inbox.forget(child.pidfd)

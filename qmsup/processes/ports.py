@@ -8,21 +8,11 @@ from collections.abc import Iterable
 from enum import StrEnum
 
 from qmsup.errors import ChildError
+from qmsup.processes.listening import listening_inodes
 from qmsup.processes.procfs import socket_inodes
 
 _SPAN = 1000
 _LAST = 65535
-_LISTENING = "0A"
-_UNCONNECTED = (_LISTENING, "07")
-_LOCAL_ADDRESSES = frozenset(
-    (
-        "00000000",  # 0.0.0.0
-        "0100007F",  # 127.0.0.1
-        "0" * 32,  # ::
-        "00000000000000000000000001000000",  # ::1
-        "0000000000000000FFFF00000100007F",  # ::ffff:127.0.0.1
-    )
-)
 
 
 class PortPool:
@@ -91,7 +81,7 @@ def owner_of(port: int, pids: Iterable[int]) -> Owner:
 
     All, because two sd-servers share a port without a word, and then half of the requests go astray.
     """
-    listening = _listening_inodes(port)
+    listening = listening_inodes(port)
     if not listening:
         return Owner.NOBODY
     for pid in pids:
@@ -99,22 +89,3 @@ def owner_of(port: int, pids: Iterable[int]) -> Owner:
         if not listening:
             return Owner.OURS
     return Owner.FOREIGN
-
-
-def _listening_inodes(port: int) -> set[str]:
-    found: set[str] = set()
-    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
-        try:
-            with open(table) as lines:  # noqa: PTH123 - read line by line, and only the beginning
-                next(lines)
-                for line in lines:
-                    fields = line.split(maxsplit=10)
-                    if fields[3] not in _UNCONNECTED:
-                        break  # the kernel lists what listens first; the rest may be thousands of connections
-                    address, _, hex_port = fields[1].rpartition(":")
-                    is_here = fields[3] == _LISTENING and address in _LOCAL_ADDRESSES
-                    if is_here and int(hex_port, 16) == port:
-                        found.add(fields[9])
-        except OSError:  # no IPv6 here
-            continue
-    return found

@@ -45,11 +45,24 @@ def stat_of(pid: int) -> Stat | None:
     )
 
 
-def all_stats() -> Iterator[Stat]:
-    """Every process there is, each at the moment it is looked at."""
+def all_stats(above: int = 0) -> Iterator[Stat]:
+    """Every process there is with a higher pid than `above`, each at the moment it is looked at."""
     for name in os.listdir(_PROC):  # noqa: PTH208 - thousands of entries, of which only the name is needed
-        if name.isdigit() and (stat := stat_of(int(name))) is not None:
+        if name.isdigit() and int(name) > above and (stat := stat_of(int(name))) is not None:
             yield stat
+
+
+def last_pid() -> int | None:
+    """The pid given away last, as far as can be told. They go upward, and start anew at the end."""
+    try:
+        return int((_PROC / "loadavg").read_text().split()[-1])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def pid_max() -> int:
+    """Where pids start anew."""
+    return int((_PROC / "sys/kernel/pid_max").read_text())
 
 
 def boot_id() -> str:

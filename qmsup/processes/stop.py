@@ -10,14 +10,37 @@ import select
 import signal
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from qmsup.processes import records
 from qmsup.processes.child import NONCE_VARIABLE, Child
-from qmsup.processes.procfs import Stat, all_stats, has_in_environ, stat_of
+from qmsup.processes.procfs import Stat, all_stats, has_in_environ, last_pid, pid_max, stat_of
+from qmsup.processes.records import Record
 from qmsup.units import Seconds
 
 _LOOK_AGAIN = 0.01
 _KILL_PATIENCE = 10.0
+_STALE_AFTER = 1.0
+_PIDS_PER_SECOND = 100_000
+"""More than any machine gives away: so long it takes at least until pids start anew."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AloneAt:
+    """Nothing but the leader came from a child then. It spares a second look at everything soon after.
+
+    Attributes:
+        clock: of the monotonic clock, in seconds.
+        last_pid: the last pid given away before the look. What is younger has a higher one, until they start anew.
+    """
+
+    clock: float
+    last_pid: int
+
+    def highest_known(self) -> int | None:
+        """What is new since then has a higher pid than this; None when that cannot be told any more."""
+        is_fresh = time.monotonic() - self.clock < _STALE_AFTER
+        return self.last_pid if is_fresh and (last_pid() or 0) >= self.last_pid else None
 
 
 def terminate(child: Child) -> None:
@@ -26,21 +49,32 @@ def terminate(child: Child) -> None:
         os.killpg(child.pid, signal.SIGTERM)
 
 
-def members(*, session: int, nonce: str, since: int) -> list[Stat]:
+def members(*, session: int, nonce: str, since: int, above: int = 0) -> list[Stat]:
     """The living processes of a child.
 
     Args:
         session: the leader's pid.
         nonce: the child's.
         since: the leader's start in ticks; nothing older can come from it.
+        above: look at higher pids only.
     """
     mark = f"{NONCE_VARIABLE}={nonce}"
-    later = [stat for stat in all_stats() if stat.start_ticks >= since and stat.pid != os.getpid()]
+    later = [
+        stat for stat in all_stats(above) if stat.start_ticks >= since and stat.pid != os.getpid()
+    ]
     ours = {stat.pid for stat in later if stat.session == session or has_in_environ(stat.pid, mark)}
+    ours.add(session)
     for stat in sorted(later, key=lambda stat: stat.start_ticks):
         if stat.parent in ours:
             ours.add(stat.pid)
     return [stat for stat in later if stat.pid in ours and stat.is_alive]
+
+
+def look_around(child: Child) -> AloneAt | None:
+    """Whether the leader is all there is of a child: best asked while it ends anyway, as it takes a while."""
+    last, clock = last_pid(), time.monotonic()
+    is_alone = all(stat.pid == child.pid for stat in _members(child))
+    return AloneAt(clock=clock, last_pid=last) if is_alone and last is not None else None
 
 
 def pids_of(child: Child) -> Iterator[int]:
@@ -49,19 +83,33 @@ def pids_of(child: Child) -> Iterator[int]:
     yield from (stat.pid for stat in _members(child) if stat.pid != child.pid)
 
 
-def kill_all(child: Child) -> bool:
-    """Send KILL to everything that came from the child; whether anything of it was still alive."""
+def kill_all(child: Child, alone: AloneAt | None = None) -> bool:
+    """Send KILL to everything that came from the child; whether anything of it was still alive.
+
+    Args:
+        child: whose.
+        alone: what an earlier look saw; so only what may be new is looked at.
+    """
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)  # most of it, and without a descriptor
-    alive = _members(child)
+    alive = _members(child, alone.highest_known() if alone is not None else None)
     for stat in alive:
         send(stat, signal.SIGKILL)
     return bool(alive)
 
 
-def _members(child: Child) -> list[Stat]:
+def _members(child: Child, above: int | None = None) -> list[Stat]:
     record = child.record
-    return members(session=record.pid, nonce=record.nonce, since=record.start_ticks)
+    if above is None:
+        above = record.pid - 1 if _has_lowest_pid(record) else 0
+    return members(session=record.pid, nonce=record.nonce, since=record.start_ticks, above=above)
+
+
+def _has_lowest_pid(record: Record) -> bool:
+    """Whether whatever came from a leader must have a higher pid than it: pids cannot have started anew since."""
+    age = time.clock_gettime(time.CLOCK_BOOTTIME) - record.start_ticks / os.sysconf("SC_CLK_TCK")
+    highest = last_pid()
+    return highest is not None and record.pid <= highest and age < pid_max() / _PIDS_PER_SECOND
 
 
 def send(stat: Stat, number: signal.Signals) -> None:

@@ -459,7 +459,7 @@ def test_a_child_that_kill_does_not_end_is_reported_and_buried_when_it_does(
     ends_in_time: bool,
 ) -> None:
     # A process that hangs in the kernel cannot be had here, so our KILL is one that does not kill.
-    monkeypatch.setattr("qmsup.processes.stop.kill_all", lambda _child: True)
+    monkeypatch.setattr("qmsup.processes.stop.kill_all", lambda _child, _alone=None: True)
     monkeypatch.setattr("qmsup.core.lifecycle.machine.KILL_PATIENCE", 0.05)
     owner = manage(replace(fake_spec("--ignore-term"), stop_grace=Seconds(0.05)))
     owner.tell(ensure(1))

@@ -2,6 +2,9 @@ import os
 import socket
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
 
 from qmsup.processes import procfs
 from tests.support.children import wait_until
@@ -66,3 +69,20 @@ def test_sockets_are_found_by_their_inode() -> None:
 
 def test_a_boot_has_a_name() -> None:
     assert procfs.boot_id() == procfs.boot_id() != ""
+
+
+def test_the_pid_given_away_last_is_a_new_ones() -> None:
+    before = procfs.last_pid()
+    process = subprocess.Popen([sys.executable, "-c", ""])
+    process.wait()
+
+    assert before is not None
+    assert before < process.pid <= (procfs.last_pid() or 0)
+
+
+def test_where_no_pid_is_told_none_is_known(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(procfs, "_PROC", tmp_path)
+
+    assert procfs.last_pid() is None

@@ -1,13 +1,18 @@
 import os
 import signal
+import subprocess
 import sys
+import time
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from qmsup.processes import procfs, records, stop
-from qmsup.processes.child import Child
+from qmsup.processes.child import NONCE_VARIABLE, Child
+from qmsup.processes.procfs import Stat
+from qmsup.processes.stop import AloneAt
 from qmsup.units import Seconds
 from tests.support.children import is_alive, running, wait_until
 
@@ -97,3 +102,63 @@ def test_a_signal_goes_to_the_process_that_was_meant_or_to_none(places: Path) ->
         stop.send(stat, signal.SIGKILL)
         wait_until(lambda: child.exit() is not None)
         stop.send(stat, signal.SIGKILL)
+
+
+def test_a_child_that_was_alone_needs_a_look_at_the_youngest_only(
+    places: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running("sleep", "60") as child:
+        alone = stop.look_around(child)
+        assert alone is not None
+        late = subprocess.Popen(["sleep", "61"], env={NONCE_VARIABLE: child.record.nonce})
+        looks = looks_at_proc(monkeypatch)
+        wait_until(
+            lambda: procfs.has_in_environ(late.pid, f"{NONCE_VARIABLE}={child.record.nonce}")
+        )
+
+        assert stop.kill_all(child, alone)
+        late.wait()
+        wait_until(lambda: child.exit() is not None)
+
+        assert not stop.kill_all(child, alone)
+        assert set(looks) == {alone.last_pid}
+        stop.bury(child)
+
+
+def looks_at_proc(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    looks: list[int] = []
+
+    def look(above: int) -> Iterator[Stat]:
+        looks.append(above)
+        return procfs.all_stats(above)
+
+    monkeypatch.setattr(stop, "all_stats", look)
+    return looks
+
+
+def test_a_child_with_a_family_was_not_alone(places: Path) -> None:
+    with running(sys.executable, "-c", FAMILY) as child:
+        family_of(child)
+
+        assert stop.look_around(child) is None
+
+
+@pytest.mark.parametrize(
+    ("last", "age", "known"), [(None, 0, None), (99, 0, None), (100, 0, 100), (150, 10, None)]
+)
+def test_an_earlier_look_counts_for_a_moment_and_until_pids_start_anew(
+    monkeypatch: pytest.MonkeyPatch, last: int | None, age: int, known: int | None
+) -> None:
+    monkeypatch.setattr(stop, "last_pid", lambda: last)
+
+    assert AloneAt(clock=time.monotonic() - age, last_pid=100).highest_known() == known
+
+
+def test_a_family_is_found_whatever_pids_it_has(
+    places: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running(sys.executable, "-c", FAMILY) as child:
+        family = family_of(child)
+        monkeypatch.setattr(stop, "pid_max", lambda: 0)  # as if they could start anew in no time
+
+        assert set(stop.pids_of(child)) == {child.pid, *family}

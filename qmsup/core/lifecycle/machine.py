@@ -49,10 +49,10 @@ from qmsup.units import Seconds
 
 PROBE_TIMEOUT = Seconds(1.0)
 """A stopped (SIGSTOP) child accepts connections and never answers."""
-_FIRST_PROBE = Seconds(0.01)
+_QUICKEST_PROBE = Seconds(0.003)
 _SLOWEST_PROBE = Seconds(0.05)
 _PROBE_SHARE = 0.05
-"""Of the time so far: a tiny model is seen within 10 ms, any other within 50. A probe costs both sides some 0.2 ms."""
+"""Of the time so far: a tiny model is seen within 3 ms, any other within 50. A probe costs both sides some 0.2 ms."""
 KILL_PATIENCE = Seconds(30.0)
 """A process killed in the middle of a driver call can take long to die; a GPU reset takes about this."""
 _LOOK_AGAIN = Seconds(0.02)
@@ -227,7 +227,7 @@ class Lifecycle:
     def _spawned(self, now: Seconds) -> list[Effect]:
         assert self._incarnation is not None
         self._spawned_at = now
-        self._timers.probe_at = Seconds(now + _FIRST_PROBE)
+        self._timers.probe_at = Seconds(now + _QUICKEST_PROBE)
         return [ReportStarting(incarnation=self._incarnation)]
 
     def _probe_answered(self, answer: ProbeAnswered, now: Seconds) -> list[Effect]:
@@ -250,7 +250,7 @@ class Lifecycle:
                 assert_never(answer.readiness)
 
     def _next_probe(self, now: Seconds) -> Seconds:
-        pace = max(_FIRST_PROBE, (now - self._spawned_at) * _PROBE_SHARE)
+        pace = max(_QUICKEST_PROBE, (now - self._spawned_at) * _PROBE_SHARE)
         return Seconds(now + min(pace, _SLOWEST_PROBE))
 
     def _exited(self, exited: Exited, now: Seconds) -> list[Effect]:
