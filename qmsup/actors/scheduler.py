@@ -110,14 +110,23 @@ class SchedulerActor(pykka.ThreadingActor):
             self._journal = Journal(
                 self._header(), write=self._on_disk.write, former=former_lines()
             )
+        except Exception:
+            _log.exception("scheduler.cannot_start")
+            self._on_break()
+            raise
+        self._recall()
+        self._inbox.watch(self._router.fileno(), self._receive, eager=True)
+        _log.info("scheduler.started", epoch=self._life.epoch, endpoint=self._life.endpoint)
+
+    def _recall(self) -> None:
+        """Know what former lives measured before the first model is wanted."""
+        try:
             for known in self._state.known_of(self._spec.models.values()):
                 self._handle(known)
         except Exception:
             _log.exception("scheduler.cannot_start")
             self._on_break()
             raise
-        self._inbox.watch(self._router.fileno(), self._receive, eager=True)
-        _log.info("scheduler.started", epoch=self._life.epoch, endpoint=self._life.endpoint)
 
     def _header(self) -> Header:
         return Header(
