@@ -38,7 +38,11 @@ class Model(msgspec.Struct, kw_only=True, frozen=True):
     """One model in the answer to `ps`.
 
     Attributes:
-        vram_mib, ram_mib: what its child uses, measured.
+        vram_mib: what its child is charged of the GPU memory: as measured, else as estimated.
+        vram_estimated_mib: what the configuration says.
+        vram_measured_mib: what starts with its arguments were measured to take.
+        vram_peak_mib: the most that its child was seen to use.
+        ram_mib: the most that its child was seen to use of the box's memory.
         ctx: tokens of context.
         hold_s: how much longer it is kept for a client that is likely to come back.
         ttl_s: idle time left before it is unloaded.
@@ -51,6 +55,9 @@ class Model(msgspec.Struct, kw_only=True, frozen=True):
     pid: int | None = None
     port: int | None = None
     vram_mib: int | None = None
+    vram_estimated_mib: int | None = None
+    vram_measured_mib: int | None = None
+    vram_peak_mib: int | None = None
     ram_mib: int | None = None
     ctx: int | None = None
     inflight: int | None = None

@@ -51,6 +51,15 @@ def test_a_model_s_row_follows_its_child(desk: Desk) -> None:
     assert (row["pid"], row["port"], row["vram_mib"], row["age_s"]) == (1001, 5801, 5000, 2.5)
 
 
+def test_what_was_measured_stands_beside_the_estimate(desk: Desk) -> None:
+    for said in ("r1 asks a", "a1 starting", "a1 ready", "peak a1 4700", "r1 ends", "peak a1 4800"):
+        desk.say(said)
+
+    row = rows(desk)["a"]
+    sizes = ("vram_mib", "vram_estimated_mib", "vram_measured_mib", "vram_peak_mib", "ram_mib")
+    assert [row[size] for size in sizes] == [4800, 5000, 4800, 4800, None]
+
+
 def test_a_model_whose_size_is_not_known_has_none(desk: Desk) -> None:
     for said in ("r1 asks b", "b1 starting", "b1 ready"):
         desk.say(said)

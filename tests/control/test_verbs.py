@@ -89,6 +89,22 @@ def test_ps_is_a_table_in_which_no_name_is_cut(scheduler: StandInScheduler, qmsu
     assert notes == ["", f"{NAME}: exit code 1: no such file", "VRAM budget 24.0G"]
 
 
+def test_ps_tells_what_was_measured_in_a_table_of_its_own(
+    scheduler: StandInScheduler, qmsup: Run
+) -> None:
+    sizes = {"vram_estimated_mib": 5325, "vram_measured_mib": 4700, "vram_peak_mib": 4800}
+    models = [{"name": "chat", **sizes}, {"name": "idle", "vram_measured_mib": 90}, {"name": "new"}]
+    scheduler.says("ps", {"models": models})
+
+    lines = [line.split() for line in qmsup("ps").out.splitlines()]
+
+    assert lines[lines.index([]) + 1 :] == [
+        ["NAME", "ESTIMATE", "MEASURED", "PEAK"],
+        ["chat", "5.2G", "4.6G", "4.7G"],
+        ["idle", "-", "90M", "-"],
+    ]
+
+
 def test_ps_on_a_terminal_folds_long_names(
     scheduler: StandInScheduler, qmsup: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -20,6 +20,13 @@ _COLUMNS = (
     Column("TTL", is_number=True),
     Column("AGE", is_number=True),
 )
+_SIZES = (
+    Column("NAME"),
+    Column("ESTIMATE", is_number=True),
+    Column("MEASURED", is_number=True),
+    Column("PEAK", is_number=True),
+)
+"""A table of its own, shown once anything was measured."""
 
 
 @click.command("ps")
@@ -29,7 +36,8 @@ def command(*, as_json: bool, timeout: float) -> None:
     """Show the models, what they use and what they do.
 
     HOLD is how much longer a model is kept for a client that is likely to come back, TTL the idle time left
-    before it is unloaded.
+    before it is unloaded. VRAM is what a model is charged. Once any was measured, a second table tells its parts:
+    the configuration's ESTIMATE, what was MEASURED and counts from then on, and the PEAK of the child that runs.
     """
     answer = options.ask("ps", within=timeout)
     if as_json:
@@ -42,6 +50,23 @@ def command(*, as_json: bool, timeout: float) -> None:
         notes.append(f"VRAM budget {table.memory(ps.vram_budget_mib)}")
     if notes:
         click.echo("\n" + "\n".join(notes))
+    sizes = [_sizes(model) for model in ps.models if _is_measured(model)]
+    if sizes:
+        click.echo()
+        table.show(_SIZES, sizes)
+
+
+def _is_measured(model: bodies.Model) -> bool:
+    return model.vram_measured_mib is not None or model.vram_peak_mib is not None
+
+
+def _sizes(model: bodies.Model) -> tuple[str, ...]:
+    return (
+        model.name,
+        table.memory(model.vram_estimated_mib),
+        table.memory(model.vram_measured_mib),
+        table.memory(model.vram_peak_mib),
+    )
 
 
 def _row(model: bodies.Model) -> tuple[str, ...]:
