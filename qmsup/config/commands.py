@@ -15,6 +15,9 @@ READY_CHECK = {Kind.LLAMA_SERVER: "/health", Kind.SD_SERVER: "/v1/models", Kind.
 
 _SLOTS = re.compile(r"(?:-np|--parallel)(?:=(.*))?", re.DOTALL)
 _SLOTS_ENV = "LLAMA_ARG_N_PARALLEL="
+_FIT = re.compile(r"--?fit(?:=(.*))?", re.DOTALL)
+_FIT_ENV = "LLAMA_ARG_FIT="
+_NO = frozenset({"off", "disabled", "false", "0"})
 _MAX_SLOTS = 100_000
 _PORT_FLAGS = {Kind.LLAMA_SERVER: "--port", Kind.SD_SERVER: "--listen-port", Kind.GENERIC: ""}
 
@@ -65,6 +68,18 @@ def slots(argv: Sequence[str], env: Sequence[str], kind: Kind) -> int | None:
     if said is not None and re.fullmatch(r"[0-9]{1,6}", said) and 0 < int(said) <= _MAX_SLOTS:
         return int(said)
     return None
+
+
+def fits_itself(argv: Sequence[str], env: Sequence[str], kind: Kind) -> bool:
+    """Whether the program sizes itself by the memory that it finds free: llama-server does unless told not to."""
+    if kind is Kind.SD_SERVER:
+        return "--auto-fit" in argv
+    if kind is not Kind.LLAMA_SERVER:
+        return False
+    said = _said(argv, _FIT)
+    if said is None:
+        said = next((e.removeprefix(_FIT_ENV) for e in reversed(env) if e.startswith(_FIT_ENV)), "")
+    return said.lower() not in _NO
 
 
 def _said(argv: Sequence[str], flag: re.Pattern[str]) -> str | None:

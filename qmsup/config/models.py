@@ -93,6 +93,7 @@ class _Model:
             queue_max=section.queue_max,
             est_vram=mib_from_gb(section.est_vram_gb),
             est_ram=mib_from_gb(section.est_ram_gb),
+            fits_itself=commands.fits_itself(argv, section.env, kind),
             renders=kind is Kind.SD_SERVER or not _RENDERED.isdisjoint(section.capabilities.out),
             use_model_name=section.use_model_name or None,
         )

@@ -2,7 +2,7 @@
 
 import pytest
 
-from qmsup.config.commands import gets_port, guess_kind, own_port, slots, split
+from qmsup.config.commands import fits_itself, gets_port, guess_kind, own_port, slots, split
 from qmsup.spec import Kind
 
 SPLITS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -91,3 +91,34 @@ def test_a_command_gets_its_port_by_word_by_environment_or_because_it_is_known()
     assert gets_port(["llama-server"], [])
     assert not gets_port(["x"], [])
     assert not gets_port(["llama-server", "--port", "9000"], [])
+
+
+FITS = {
+    "llama-server -m x": True,
+    "llama-server -fit off": False,
+    "llama-server --fit off": False,
+    "llama-server --fit=OFF": False,
+    "llama-server --fit 0": False,
+    "llama-server --fit off --fit on": True,
+    "llama-server --fit": True,
+    "llama-server --fit-ctx 0": True,
+}
+
+
+@pytest.mark.parametrize("cmd", FITS)
+def test_a_llama_server_fits_itself_to_free_memory_unless_told_not_to(cmd: str) -> None:
+    assert fits_itself(cmd.split(), [], Kind.LLAMA_SERVER) is FITS[cmd]
+
+
+def test_that_may_be_said_in_its_environment() -> None:
+    env = ["LLAMA_ARG_FIT=on", "LLAMA_ARG_FIT=off"]
+
+    assert not fits_itself(["x"], env, Kind.LLAMA_SERVER)
+    assert fits_itself(["x", "-fit", "on"], env, Kind.LLAMA_SERVER)
+    assert fits_itself(["x"], env[:1], Kind.LLAMA_SERVER)
+
+
+def test_other_programs_do_not_but_for_an_sd_server_that_is_told_to() -> None:
+    assert fits_itself(["sd-server", "--auto-fit"], [], Kind.SD_SERVER)
+    assert not fits_itself(["sd-server"], [], Kind.SD_SERVER)
+    assert not fits_itself(["docker", "--fit", "on"], [], Kind.GENERIC)

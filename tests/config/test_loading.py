@@ -32,7 +32,10 @@ def test_the_smallest_file_is_all_defaults() -> None:
     spec = parse("models: {chat: {cmd: llama-server -m chat.gguf}}")
 
     chat = ModelSpec(
-        id=ModelId("chat"), argv=("llama-server", "-m", "chat.gguf"), slots_from_child=True
+        id=ModelId("chat"),
+        argv=("llama-server", "-m", "chat.gguf"),
+        slots_from_child=True,
+        fits_itself=True,
     )
     main = ListenerSpec(name=ListenerName("main"))
     assert spec == Spec(models={chat.id: chat}, listeners={main.name: main})
@@ -112,6 +115,7 @@ def test_every_key_reaches_the_spec() -> None:
                 queue_max=0,
                 est_vram=MiB(5325),
                 est_ram=MiB(512),
+                fits_itself=True,
                 use_model_name="other",
             ),
             ModelId("paint"): ModelSpec(
@@ -136,6 +140,7 @@ def test_every_key_reaches_the_spec() -> None:
                 ttl=Seconds(600.0),
                 slots_from_child=True,
                 renders=True,
+                fits_itself=True,
             ),
         },
         groups=(

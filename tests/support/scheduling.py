@@ -93,9 +93,11 @@ def spec_of(
     sizes: Mapping[str, int] | None = None,
     rams: Mapping[str, int] | None = None,
     renders: str = "",
+    fits: str = "",
     **others: object,
 ) -> Spec:
-    """Models by name; `sizes` (VRAM) and `rams` in MiB; `renders` names those that make images.
+    """Models by name; `sizes` (VRAM) and `rams` in MiB; `renders` names those that make images, `fits` those
+    that size themselves.
 
     Nothing is held, unless `scheduler` says so.
     """
@@ -107,6 +109,7 @@ def spec_of(
             est_vram=MiB((sizes or {}).get(name, 0)),
             est_ram=MiB((rams or {}).get(name, 0)),
             renders=name in renders.split(),
+            fits_itself=name in fits.split(),
         )
         for name in models.split()
     }
@@ -326,9 +329,11 @@ def _lease(words: list[str]) -> Event:
 def _reading(words: list[str]) -> Event:
     given = dict(word.split("=") for word in words)
     free = MiB(int(given.pop("free")))
-    ceiling = MiB(int(given.pop("ceiling"))) if "ceiling" in given else None
+    ceiling, line, ram = (
+        MiB(int(given.pop(key))) if key in given else None for key in ("ceiling", "line", "ram")
+    )
     held = {_child(name)[1]: MiB(int(size)) for name, size in given.items()}
-    return CeilingChanged(ceiling=ceiling, free=free, held=held)
+    return CeilingChanged(ceiling=ceiling, free=free, held=held, shed_line=line, ram_ceiling=ram)
 
 
 def _back(words: list[str]) -> Event:

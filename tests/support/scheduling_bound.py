@@ -4,7 +4,8 @@ Its obstacles are the leases then in flight on what it closes and the swaps then
 what they load may turn out to be what it has to stop. They may only end. When one of those swaps ends, what is then in
 flight on what it closes is added; and so is what is granted to, or begun for, somebody before it in the line. So its
 time in the line is at most its patience, those swaps, the longest lease in flight on what it closes when the last of
-them has ended, and the closers ahead of it.
+them has ended, and the closers ahead of it. Where programs that size themselves start one after the other, "then" is
+when nothing but swaps under way is in its way any more: until that, others may start.
 """
 
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from functools import partial
 
 from qmsup.core.scheduling import memory
 from qmsup.core.scheduling.claims import Closer
+from qmsup.core.scheduling.collisions import start_apart
 from qmsup.core.scheduling.events import (
     CeilingChanged,
     ConfigApplied,
@@ -45,6 +47,7 @@ class Watch:
 
     leases: set[LeaseId]
     swaps: set[Swap]
+    collides: bool = False
 
 
 @dataclass(slots=True)
@@ -72,6 +75,7 @@ class Bound:
             else:
                 self._add(state, watch, closer, granted, begun, ended)
             self._check(state, closer, self.watches[key])
+            self.watches[key].collides = closer.collides
         self.watches = {key: watch for key, watch in self.watches.items() if key in named}
         self.longest = max(self.longest, len(self.watches))
         self._remember(state)
@@ -99,6 +103,9 @@ class Bound:
         if (watch.swaps & ended) or is_ahead or any(map(partial(self._is_fair, closer), granted)):
             watch.leases |= self._shut(state, closer)
             watch.swaps |= {swap for swap in begun if is_ahead}
+        if not watch.collides:
+            target = state.models[closer.case.model]
+            watch.swaps |= {s for s in begun if start_apart(state, target, state.models[s.target])}
 
     def _is_fair(self, closer: Closer, lease: Lease) -> bool:
         """Whether a new lease was ahead of a closer, or in flight all along: revived, told again, a request's job."""

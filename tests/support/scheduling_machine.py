@@ -77,6 +77,9 @@ SPECS: dict[str, Spec] = {
     "fleeting": _with_ttl(
         spec_of("a b c d", slots=2, sizes=_SIZES, vram_budget=MiB(16), scheduler=_QUICK), "a c"
     ),
+    "fitting": spec_of(
+        "a b c d", slots=2, fits="a c", sizes=_SIZES, vram_budget=MiB(21), scheduler=_QUICK
+    ),
     "kept": spec_of("a b c d", sizes=_SIZES, vram_budget=MiB(16), on_exit=OnExit.KEEP),
 }
 WORKERS = st.sampled_from([WorkerId(w) for w in ("w1", "w2")])

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 
 from qmsup.core.scheduling import closers, memory
+from qmsup.core.scheduling.collisions import swaps_against
 from qmsup.core.scheduling.line import Because, Case, Rank, Wants
 from qmsup.core.scheduling.records import Model
 from qmsup.core.scheduling.state import State
@@ -122,7 +123,7 @@ def _judge_start(state: State, model: Model, case: Case, rank: Rank) -> Verdict:
     if lack is not None and not lack.passes:
         # Nothing is stopped to make room that is not there.
         return Refuses(memory.refusal_of(model, lack))
-    collides = tuple(swap.target for swap in state.swaps.values() if swap.meets(model.id, evict))
+    collides = tuple(swap.target for swap in swaps_against(state, model, evict))
     if collides or lack is not None:
         return Waits(Because.COLLIDES, (*collides, *(() if lack is None else lack.loading)))
     because = _obstacle(state, model, evict, case, rank)

@@ -8,11 +8,16 @@ from qmsup.ids import ModelId
 
 @dataclass(frozen=True, slots=True)
 class Closer:
-    """A waiter past its patience that holds back who stands behind it, by `rank`."""
+    """A waiter past its patience that holds back who stands behind it, by `rank`.
+
+    Attributes:
+        collides: nothing but swaps under way keeps it from starting one of its own.
+    """
 
     case: Case
     rank: Rank
     evict: tuple[ModelId, ...]
+    collides: bool = False
 
     def touches(self, *models: ModelId) -> bool:
         """Whether it would load or stop one of these."""

@@ -17,6 +17,7 @@ first one's obstacles only ever end, and it starts when the last has; then the s
 """
 
 from qmsup.core.scheduling.claims import Closer
+from qmsup.core.scheduling.collisions import start_apart
 from qmsup.core.scheduling.line import Because, Case, Rank
 from qmsup.core.scheduling.records import Model
 from qmsup.core.scheduling.state import State
@@ -50,7 +51,11 @@ def reserving(
     if closer is not None and model.spec.renders and _is_before(closer, case, rank):
         return closer
     for closer in closers.named:
-        if _is_before(closer, case, rank) and _enlarges(state, closer, model.id, evict):
+        if not _is_before(closer, case, rank):
+            continue
+        if closer.collides and start_apart(state, state.models[closer.case.model], model):
+            return closer  # it is its turn once those that are under way have started
+        if _enlarges(state, closer, model.id, evict):
             return closer
     return None
 
@@ -67,7 +72,8 @@ def name(state: State, case: Case, rank: Rank, because: Because) -> None:
     if any(state.models[victim].has_long_job for victim in evict):
         return
     if reserving(state, model, evict, case, rank) is None:
-        state.closers.add(Closer(case, rank, evict), renders=model.spec.renders)
+        closer = Closer(case, rank, evict, collides=because is Because.COLLIDES)
+        state.closers.add(closer, renders=model.spec.renders)
 
 
 def tell(state: State, before: tuple[Closer, ...]) -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from qmsup.core.eviction.reasons import reasons_for
 from qmsup.core.scheduling import memory, views, wording
+from qmsup.core.scheduling.collisions import swaps_against
 from qmsup.core.scheduling.events import RequestArrived
 from qmsup.core.scheduling.line import Waiter
 from qmsup.core.scheduling.records import Model, Swap, SwapPhase
@@ -136,9 +137,8 @@ def _obstacles(
 def _of_victims(
     state: State, model: Model, evicts: tuple[ModelId, ...], now: Seconds
 ) -> Iterator[str]:
-    for swap in state.swaps.values():
-        if swap.meets(model.id, evicts):
-            yield f"a load is in the way: {_swap(swap, now)}"
+    for swap in swaps_against(state, model, evicts):
+        yield f"a load is in the way: {_swap(swap, now)}"
     for victim in evicts:
         yield from _of_a_victim(state.models[victim], now)
     if (lack := memory.lack_before(state, model, evicts)) is not None:

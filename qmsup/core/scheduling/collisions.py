@@ -1,0 +1,31 @@
+"""Which swaps under way stand against one more: those that touch the same models, and some starts on one device.
+
+A program that sizes itself by the memory that is free when it starts takes for free what another one that starts
+beside it is about to take. So where one of two does that, they start one after the other.
+"""
+
+from qmsup.core.eviction.pools import PoolsPolicy
+from qmsup.core.scheduling.records import Model, Swap
+from qmsup.core.scheduling.state import State
+from qmsup.ids import ModelId
+
+
+def swaps_against(state: State, model: Model, evict: tuple[ModelId, ...]) -> tuple[Swap, ...]:
+    """The swaps that have to end before a model may be loaded and these stopped for it."""
+    return tuple(
+        swap
+        for swap in state.swaps.values()
+        if swap.meets(model.id, evict) or start_apart(state, model, state.models[swap.target])
+    )
+
+
+def start_apart(state: State, one: Model, other: Model) -> bool:
+    """Whether two models may not start at the same time, whatever room there is."""
+    if not (one.spec.fits_itself or other.spec.fits_itself):
+        return False
+    return _is_in_ram(state, one) == _is_in_ram(state, other)
+
+
+def _is_in_ram(state: State, model: Model) -> bool:
+    policy = state.policy
+    return isinstance(policy, PoolsPolicy) and model.id in policy.ram.pool
