@@ -329,9 +329,11 @@ def _lease(words: list[str]) -> Event:
 def _reading(words: list[str]) -> Event:
     given = dict(word.split("=") for word in words)
     free = MiB(int(given.pop("free")))
-    ceiling = MiB(int(given.pop("ceiling"))) if "ceiling" in given else None
+    ceiling, line, ram = (
+        MiB(int(given.pop(key))) if key in given else None for key in ("ceiling", "line", "ram")
+    )
     held = {_child(name)[1]: MiB(int(size)) for name, size in given.items()}
-    return CeilingChanged(ceiling=ceiling, free=free, held=held)
+    return CeilingChanged(ceiling=ceiling, free=free, held=held, shed_line=line, ram_ceiling=ram)
 
 
 def _back(words: list[str]) -> Event:

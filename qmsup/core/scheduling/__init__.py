@@ -11,9 +11,10 @@
 | who has waited long enough to come before others? | `closers`, `claims`; `obstacles` tells behind whom one waits |
 | what is loaded, and what stops for it? | `swaps`, `residency` (the orders), `children` (the reports) |
 | is there room for it on the GPU? | `memory` (what is known), `readings` (what is done about news) |
+| what goes when others want the GPU's memory? | `shedding` |
 | what does an operator's wish do? | `unload`, `pins`, `draining`, `reload`, `law` (what it leaves), `shutdown` |
 | what happens when time passes? | `deadlines` |
-| what is known? | `state`, `records`; `views` shows it, `invariants` checks it |
+| what is known? | `state`, `records`, `stock`; `views` shows it, `invariants` checks it |
 
 A handler changes the state and leaves its orders there. What may help somebody who waits *stirs* the line; the line is
 looked at once, when the handler is done. So no handler needs to know who waits, and none can forget to look.

@@ -263,11 +263,15 @@ class CeilingChanged:
         ceiling: what all our models may use together right now; None = nothing but the budget is known.
         free: what is free on the cards; None = no reading can be trusted, and `held` says nothing.
         held: what each of our children holds, by incarnation.
+        shed_line: more than this all our models may not hold for long; None = as long as they like.
+        ram_ceiling: what they may use together of the machine's memory; None = nothing but the budget is known.
     """
 
     ceiling: MiB | None = None
     free: MiB | None = None
     held: Mapping[Incarnation, MiB] = field(default_factory=dict)
+    shed_line: MiB | None = None
+    ram_ceiling: MiB | None = None
 
 
 @message

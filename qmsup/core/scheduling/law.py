@@ -57,7 +57,7 @@ def _policy(state: State) -> EvictionPolicy:
     """The configured one, with every resident taken for what it runs with."""
     actuals = residency.actuals(state)
     running = {m.id: memory.size_of(state, m.running_spec) for m in state.models.values()}
-    return policy_for(state.spec, replace(actuals, sizes=running, ceiling=None))
+    return policy_for(state.spec, replace(actuals, sizes=running, ceiling=None, ram_ceiling=None))
 
 
 def _unlawful(state: State, policy: EvictionPolicy) -> list[Model]:

@@ -7,8 +7,9 @@ account: the budget alone decides, as it does on a box without telemetry.
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from qmsup.core.scheduling.records import Child, Model, Returning, Swap, SwapPhase, Taking
+from qmsup.core.scheduling.records import Child, Model, Swap, SwapPhase
 from qmsup.core.scheduling.state import State
+from qmsup.core.scheduling.stock import Returning, Taking
 from qmsup.errors import Code, Refusal
 from qmsup.ids import Incarnation, ModelId
 from qmsup.spec import ModelSpec

@@ -1,9 +1,9 @@
 """What is done about readings of the GPU memory. Each may help somebody who waits, or tell him that nothing will."""
 
-from qmsup.core.scheduling import memory, residency, swaps
+from qmsup.core.scheduling import memory, residency, shedding, swaps
 from qmsup.core.scheduling.events import CeilingChanged, FootprintMeasured, MemoryReturned
-from qmsup.core.scheduling.records import Returning, Taking
 from qmsup.core.scheduling.state import State
+from qmsup.core.scheduling.stock import Returning, Taking
 from qmsup.units import MiB, mib_from_gb
 
 _FREED = mib_from_gb(0.15)
@@ -13,18 +13,22 @@ _FREED = mib_from_gb(0.15)
 def changed(state: State, event: CeilingChanged) -> None:
     """The newest reading counts. A tighter ceiling stops nothing that runs; it counts for the next load."""
     known = state.memory
-    is_other = known.ceiling != event.ceiling
-    known.ceiling = event.ceiling
+    is_other = (known.ceiling, known.ram_ceiling) != (event.ceiling, event.ram_ceiling)
+    is_tighter_or_looser = known.ceiling != event.ceiling
+    known.ceiling, known.ram_ceiling = event.ceiling, event.ram_ceiling
     known.held = dict(event.held) if event.free is not None else {}
+    known.shed_line = event.shed_line if event.free is not None else None
     for taking in list(known.taking.values()):
         memory.forget_taking(state, taking)
     _now_free(state, event.free)
     if event.free is None:
         for entry in list(known.returning.values()):
             memory.forget_returning(state, entry)
-    if is_other:
+    shedding.look(state)
+    if is_tighter_or_looser:
         limit = "none" if event.ceiling is None else f"{event.ceiling} MiB"
         state.record("memory.ceiling", because=limit)
+    if is_other:
         residency.renew_policy(state)
     _go_on(state)
 

@@ -12,7 +12,7 @@ from qmsup.core.scheduling.deadlines import Alarm
 from qmsup.core.scheduling.events import SeenBy
 from qmsup.core.scheduling.holds import Conversation, Holds
 from qmsup.core.scheduling.line import Waiter
-from qmsup.errors import Refusal
+from qmsup.core.scheduling.stock import Guard, Memo, Returning, Taking
 from qmsup.ids import (
     AskId,
     Incarnation,
@@ -135,80 +135,6 @@ class Swap:
         """Whether another swap would touch what this one loads or stops."""
         own = self.evict
         return target in own or any(model == self.target or model in own for model in evict)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Memo:
-    """A model found no room on the GPU.
-
-    Attributes:
-        free: what was free then; if it grows, the refusal stands no longer.
-    """
-
-    refusal: Refusal
-    until: Seconds
-    free: MiB
-
-
-@dataclass(slots=True, eq=False)
-class Returning:
-    """The memory of a child that has ended, on its way back.
-
-    Attributes:
-        held: by the last reading before its end.
-        returned: of that.
-        alarm: when it is waited for no longer.
-    """
-
-    incarnation: Incarnation
-    held: MiB
-    returned: MiB = MiB(0)
-    alarm: Alarm | None = None
-
-    @property
-    def left(self) -> MiB:
-        """What is not back yet."""
-        return MiB(max(0, self.held - self.returned))
-
-    @property
-    def is_mostly_back(self) -> bool:
-        """Three quarters of it are."""
-        return self.returned * 4 >= self.held * 3
-
-
-@dataclass(slots=True, eq=False)
-class Taking:
-    """The memory that a child took while it was loaded, as far as no reading shows it yet.
-
-    Attributes:
-        left: of its size, beyond what the last reading saw it hold.
-        alarm: when it is believed without a reading.
-    """
-
-    incarnation: Incarnation
-    left: MiB
-    alarm: Alarm | None = None
-
-
-@dataclass(slots=True)
-class Memory:
-    """The GPU memory by the newest reading.
-
-    Attributes:
-        ceiling: what all our models may use together; None = nothing but the budget is known.
-        free: None = no reading can be trusted.
-        held: by each of our children.
-        returning: what children that ended held.
-        taking: what children that became ready since that reading took.
-        footprints: what a model with these arguments was measured to take.
-    """
-
-    ceiling: MiB | None = None
-    free: MiB | None = None
-    held: dict[Incarnation, MiB] = field(default_factory=dict)
-    returning: dict[Incarnation, Returning] = field(default_factory=dict)
-    taking: dict[Incarnation, Taking] = field(default_factory=dict)
-    footprints: dict[tuple[ModelId, tuple[str, ...]], MiB] = field(default_factory=dict)
 
 
 @dataclass(slots=True, eq=False)
@@ -391,5 +317,5 @@ class Idle:
     model: Model
 
 
-Due = Idle | Law | Returning | Taking | Lease | Waiter | Listener | Model | Ending | Places
+Due = Idle | Law | Guard | Returning | Taking | Lease | Waiter | Listener | Model | Ending | Places
 """Whatever a deadline is about."""

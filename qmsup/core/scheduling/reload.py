@@ -1,7 +1,7 @@
 """A new configuration. What runs keeps running; what is no longer named, or has no place, ends when it is idle."""
 
 from qmsup.core.eviction.policy import members_of
-from qmsup.core.scheduling import law, residency, swaps, ttl, waiting
+from qmsup.core.scheduling import law, residency, shedding, swaps, ttl, waiting
 from qmsup.core.scheduling.admission import unknown_model
 from qmsup.core.scheduling.records import Model
 from qmsup.core.scheduling.state import State
@@ -34,6 +34,7 @@ def applied(state: State, spec: Spec) -> None:
         ttl.watch(state, model)
     residency.renew_policy(state)
     law.proclaim(state)
+    shedding.look(state)
     state.reorder()
     state.record("config.applied", evicts=tuple(model.id for model in removed))
     state.stir_all()

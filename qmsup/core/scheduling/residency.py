@@ -126,6 +126,7 @@ def actuals(state: State) -> Actuals:
         groups={model.id: model.group for model in models if model.group is not None},
         pinned=frozenset(model.id for model in models if model.is_pinned),
         ceiling=state.memory.ceiling,
+        ram_ceiling=state.memory.ram_ceiling,
     )
 
 

@@ -16,6 +16,7 @@ from qmsup.core.scheduling import (
     reload,
     requests,
     residency,
+    shedding,
     shutdown,
     unload,
 )
@@ -59,10 +60,9 @@ from qmsup.core.scheduling.records import (
     Listener,
     Model,
     Places,
-    Returning,
-    Taking,
 )
 from qmsup.core.scheduling.state import State
+from qmsup.core.scheduling.stock import Guard, Returning, Taking
 from qmsup.ids import Incarnation
 from qmsup.spec import Spec
 from qmsup.units import Seconds
@@ -263,12 +263,16 @@ def _time_has_come(state: State, due: Due) -> None:
             _time_has_come_for_residents(state, due)
 
 
-def _time_has_come_for_residents(state: State, due: Idle | Law | Returning | Taking) -> None:
+def _time_has_come_for_residents(
+    state: State, due: Idle | Law | Guard | Returning | Taking
+) -> None:
     match due:
         case Idle(model=model):
             residency.stop_unused(state, model)
         case Law():
             pass  # the hold that kept somebody has ended, and that has been looked at
+        case Guard():
+            shedding.time_is_up(state, due)
         case Returning() | Taking():
             readings.is_overdue(state, due)
         case _:

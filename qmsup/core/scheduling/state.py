@@ -20,12 +20,12 @@ from qmsup.core.scheduling.records import (
     Law,
     Lease,
     Listener,
-    Memory,
     Model,
     Places,
     Swap,
     Unload,
 )
+from qmsup.core.scheduling.stock import Guard, Memory
 from qmsup.errors import Refusal
 from qmsup.ids import (
     AskId,
@@ -94,6 +94,7 @@ class State:
         self.lost: Recent[WorkerId, None] = Recent()
         self.memory = Memory()
         self.law = Law()
+        self.guard = Guard()
         self.places = Places()
         self.ending: Ending | None = None
         self.is_draining = False

@@ -6,8 +6,9 @@ A swap is ended by reports about exactly the incarnations it asked for, in whate
 from qmsup.core.scheduling import memory, residency, waiting
 from qmsup.core.scheduling.admission import Serves, judge_joiner
 from qmsup.core.scheduling.line import Rank, Waiter
-from qmsup.core.scheduling.records import Memo, Model, Swap, SwapPhase
+from qmsup.core.scheduling.records import Model, Swap, SwapPhase
 from qmsup.core.scheduling.state import State
+from qmsup.core.scheduling.stock import Memo
 from qmsup.errors import Code, Refusal
 from qmsup.ids import ModelId, RequestId
 from qmsup.units import Seconds
