@@ -5,6 +5,8 @@ import pytest
 from qmsup.core.scheduling.effects import Answer
 from qmsup.errors import Code
 from qmsup.ids import LeaseId
+from qmsup.spec import HoldOn, SchedulerSpec
+from qmsup.units import Seconds
 from tests.support.scheduling import Desk, Story, spec_of
 
 A_FOR_B = {"b": "a"}
@@ -219,6 +221,42 @@ def test_a_render_goes_on_when_its_request_has_ended_and_its_worker_has_died() -
         w2 lost        ->
         r3 asks vid    -> r3 at 2
         release y j1   -> answer y done, load llm2, loading r2, grant r3
+        """)
+
+
+def test_the_hold_of_a_job_starts_at_its_end() -> None:
+    always = SchedulerSpec(hold=Seconds(10.0), hold_on=HoldOn.ALWAYS)
+    Desk(spec_of("a b", scheduler=always), evicts=A_FOR_B).play("""
+        lease x j1 a 60 -> load a1
+        a1 ready        -> answer x done
+        r1 asks b       -> r1 at 1
+        at 30           ->
+        release y j1    -> answer y done
+        at 39.9         ->
+        at 40           -> stop a1, loading r1
+        """)
+
+
+def test_a_job_that_took_no_tools_holds_nothing_unless_that_is_wanted() -> None:
+    usual = SchedulerSpec()
+    Desk(spec_of("a b", scheduler=usual), evicts=A_FOR_B).play("""
+        lease x j1 a    -> load a1
+        a1 ready        -> answer x done
+        r1 asks b       -> r1 at 1
+        release y j1    -> answer y done, stop a1, loading r1
+        """)
+
+
+def test_a_conversation_s_hold_counts_from_its_own_end_whatever_a_job_does_meanwhile() -> None:
+    Desk(spec_of("a b", scheduler=SchedulerSpec()), evicts=A_FOR_B).play("""
+        r1 asks a of=x     -> load a1, loading r1
+        a1 ready           -> grant r1
+        lease x j1 a       -> answer x done
+        r2 asks b          -> r2 at 1
+        r1 ends tool_calls ->
+        at 4               ->
+        release y j1       -> answer y done
+        at 10              -> stop a1, loading r2
         """)
 
 

@@ -1,7 +1,9 @@
 """Waiters hear where they stand: at once when they come, and now and then when the line moves."""
 
+from qmsup.core.scheduling import views
 from qmsup.ids import ModelId
 from qmsup.spec import SchedulerSpec
+from qmsup.units import Seconds
 from tests.support.scheduling import Desk, spec_of
 
 
@@ -81,3 +83,30 @@ def test_an_arrival_of_higher_priority_moves_those_behind() -> None:
         """)
     assert desk.wake == 0.25
     desk.play("at 0.25 -> r2 at 2")
+
+
+def test_who_waits_stands_by_priority_and_then_as_it_came() -> None:
+    priority = {ModelId("A"): 10, ModelId("B"): 5, ModelId("C"): 5, ModelId("D"): 1}
+    desk = Desk(spec_of("z A B C D", scheduler=SchedulerSpec(priority=priority)))
+    desk.play("""
+        r0 asks z -> load z1, loading r0
+        r1 asks B -> r1 at 1
+        r2 asks D -> r2 at 2
+        r3 asks C -> r3 at 2
+        r4 asks A -> r4 at 1
+        """)
+
+    line = views.line(desk.scheduler.state, Seconds(0.0))
+    assert [(place.place, place.model) for place in line] == [
+        (1, "A"),
+        (2, "B"),
+        (3, "C"),
+        (4, "D"),
+    ]
+    desk.play("""
+        z1 ready  -> grant r0
+        r0 ends   -> stop z1, loading r4
+        z1 gone   -> load A2
+        A2 ready  -> grant r4
+        r4 ends   -> stop A2, loading r1
+        """)

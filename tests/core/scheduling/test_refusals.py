@@ -35,6 +35,14 @@ def test_an_unknown_model_gets_near_names() -> None:
     assert refusal(desk).message == "there is no model 'zzz'"
 
 
+def test_no_more_than_three_near_names_are_told() -> None:
+    desk = Desk(spec_of("chat-a chat-b chat-c chat-d"))
+
+    desk.say("r1 asks chat-e")
+
+    assert refusal(desk).message.count("'chat-") == 4, "the one asked for, and three"
+
+
 def test_a_failed_load_tells_the_child_s_last_lines() -> None:
     desk = Desk(spec_of("a"))
     desk.say("r1 asks a")

@@ -284,6 +284,42 @@ STORIES = {
         """,
         {"b": "a c", "d": "c"},
     ),
+    "others that take turns in what it needs do so no more": Told(
+        """
+        r1 asks d            -> load d1, loading r1
+        late asks b patience=1 -> late at 1
+        r2 asks e            -> r2 at 2
+        d1 ready             -> grant r1
+        r1 accepts           ->
+        at 0.5               ->
+        r1 ends              -> stop d1, loading late
+        d1 gone              -> load b2
+        b2 ready             -> grant late
+        late ends            -> stop b2, loading r2
+        """,
+        {"b": "c d e", "c": "b d e", "d": "b c e", "e": "b c d"},
+    ),
+    "nor while higher priority, holds and bursts would keep it behind": Told(
+        """
+        r1 asks d            -> load d1, loading r1
+        d1 ready             -> grant r1
+        late asks b patience=1 -> late at 1
+        r2 asks d            -> grant r2
+        r1 ends              ->
+        r3 asks e            -> r3 at 2
+        r4 asks d            -> grant r4
+        r2 ends              ->
+        at 1                 ->
+        r5 asks d            -> r5 at 3
+        r6 asks c            -> r6 at 4
+        r4 ends              -> stop d1, loading late
+        r7 asks d            -> r7 at 4
+        d1 gone              -> load b2
+        b2 ready             -> grant late
+        late ends            -> stop b2, loading r3
+        """,
+        {"b": "c d e", "c": "b d e", "d": "b c e", "e": "b c d"},
+    ),
     "a chain of them is served one after the other, as they came": Told(
         """
         r1 asks a            -> load a1, loading r1
