@@ -72,7 +72,7 @@ class State:
         init: what opening it is answered with; anything but 0: it is not there.
         hang_ms: how long each question about memory takes.
         lists: what asking for processes is answered with.
-        is_old: it does not know the newer calls.
+        old: 1 = it does not know the newer calls; 2 = nor any list of processes.
         lag_ms: for how long a dead process's memory stays in use.
         hidden: pids of which it does not tell how much they use.
     """
@@ -82,7 +82,7 @@ class State:
     init: int = 0
     hang_ms: int = 0
     lists: int = 0
-    is_old: bool = False
+    old: int = 0
     lag_ms: int = 0
     hidden: tuple[int, ...] = ()
 
@@ -102,7 +102,7 @@ class State:
         yield f"init {self.init}"
         yield f"hang {self.hang_ms}"
         yield f"lists {self.lists}"
-        yield f"old {int(self.is_old)}"
+        yield f"old {self.old}"
         yield f"lag {self.lag_ms}"
         yield f"claims {claims}"
         number = 0

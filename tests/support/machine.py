@@ -40,7 +40,7 @@ class FakeMachine:
         folder = self.sysfs / f"class/drm/card{number}/device"
         write(folder / "uevent", f"DRIVER={driver}\nPCI_ID={product}\nPCI_SLOT_NAME={address}")
         write(self.sysfs / f"class/drm/card{number}-DP-1/status", "connected")
-        write(self.sysfs / f"class/drm/renderD{128 + number}/device/uevent", f"DRIVER={driver}")
+        write(self.sysfs / "class/drm/renderD128/device/uevent", f"DRIVER={driver}")
         return folder
 
     def opens(self, pid: int, fd: int, *lines: str, target: str = "/dev/dri/renderD128") -> None:

@@ -1,4 +1,5 @@
 import subprocess
+from dataclasses import replace
 
 import pytest
 
@@ -49,7 +50,7 @@ def test_an_old_driver_counts_what_it_keeps_as_used_and_lists_processes_all_the_
     gpu: FakeGpu,
 ) -> None:
     card = FakeCard(total=24576, reserved=400, base=500)
-    gpu.show(State(cards=(card,), uses=(FakeUse(pid=7, used=100),), is_old=True))
+    gpu.show(State(cards=(card,), uses=(FakeUse(pid=7, used=100),), old=1))
 
     sample = Nvml().read()
 
@@ -91,6 +92,14 @@ def test_a_card_without_a_list_of_processes_says_so(gpu: FakeGpu) -> None:
     assert sample.uses == ()
 
 
+def test_a_driver_too_old_to_list_processes_is_as_good_as_one_that_may_not(gpu: FakeGpu) -> None:
+    gpu.show(State(uses=(FakeUse(pid=7, used=100),), old=2))
+
+    sample = Nvml().read()
+
+    assert (sample.cards[0].used, sample.cards[0].has_processes, sample.uses) == (100, False, ())
+
+
 def test_of_two_cards_each_has_its_own_processes(gpu: FakeGpu) -> None:
     uses = (FakeUse(pid=7, used=100), FakeUse(pid=7, used=200, card="GPU-2"))
     gpu.show(State(cards=TWO, uses=uses))
@@ -120,6 +129,18 @@ def test_a_split_card_is_its_parts(gpu: FakeGpu) -> None:
         ("GPU-2", 8192),
     ]
     assert sample.uses == (Use(pid=7, card="MIG-2", used=MiB(100)),)
+
+
+def test_a_split_card_one_part_of_which_is_lost_is_tried_again_later(gpu: FakeGpu) -> None:
+    part = FakeCard(uuid="MIG-1", total=5000)
+    gpu.show(State(cards=(FakeCard(parts=(replace(part, error=GPU_IS_LOST),)), TWO[1])))
+    clock = Clock()
+    nvml = Nvml(clock=clock)
+
+    assert [card.uuid for card in nvml.read().cards] == ["GPU-2"]
+    gpu.change(cards=(FakeCard(parts=(part,)), TWO[1]))
+    clock.now += 1
+    assert [card.uuid for card in nvml.read().cards] == ["MIG-1", "GPU-2"]
 
 
 def test_a_card_that_cannot_tell_its_memory_is_left_out_and_is_no_trouble(gpu: FakeGpu) -> None:

@@ -220,7 +220,7 @@ static int list(void *handle, unsigned int *places, Process *processes, int draw
     unsigned int found = 0;
     int code = find(&state, handle, &card);
     if (code) return code;
-    if (is_new && state.old) return FUNCTION_NOT_FOUND;
+    if (state.old > !is_new) return FUNCTION_NOT_FOUND;
     if (state.lists) return state.lists;
     for (int at = 0; at < state.uses; at++) {
         const Use *use = &state.use[at];

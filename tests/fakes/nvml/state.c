@@ -5,7 +5,7 @@
  *     init 0                                  what nvmlInit returns; anything but 0: there is no driver, for any call
  *     hang 0                                  milliseconds that each question about memory takes
  *     lists 0                                 what the lists of processes return; 3 = not supported
- *     old 0                                   1: the calls that came with newer drivers are not there
+ *     old 0                                   1: the calls that came with newer drivers are not there; 2: more of them
  *     lag 0                                   milliseconds for which a dead process's memory stays in use
  *     claims /tmp/x/claims                    a folder; a file named as a pid holds "MIB UUID" for each card it uses
  *     card UUID TOTAL RESERVED BASE ERROR SPLIT NAME    sizes in MiB; ERROR is what asking for it returns
