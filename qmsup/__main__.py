@@ -36,6 +36,7 @@ _VERBS = {
     "renew": ("qmsup.control.commands.renew", "Keep a job's lease for longer."),
     "release": ("qmsup.control.commands.release", "End a job's lease."),
     "reload": ("qmsup.control.commands.reload", "Put the configuration file in force."),
+    "events": ("qmsup.control.commands.events", "Show what was decided, and what changes."),
     "logs": ("qmsup.control.commands.logs", "Show the end of a model's log, or of each model's."),
     "simulate": ("qmsup.simulation.command", "Run a trace through the scheduler in virtual time."),
 }

@@ -15,21 +15,24 @@ from typing import assert_never, cast
 import pykka
 from typing_extensions import override
 
+from qmsup import places
 from qmsup.actors import answers, explaining, wishes
 from qmsup.actors.config_reader import ConfigRead, ConfigRefused
 from qmsup.actors.copies import Copy
+from qmsup.actors.feed import FeedActor, FeedWanted, Subscribed
 from qmsup.actors.gateway import Asked, Gateway, Greeted, Heard
 from qmsup.actors.inbox import PollingInbox, TimeIsUp
 from qmsup.actors.journal import Journal, JournalOnDisk, former_lines
 from qmsup.actors.journal_lines import Header
 from qmsup.actors.life import Life
+from qmsup.actors.onlooker import Onlooker
 from qmsup.actors.orders import Orders
 from qmsup.actors.reload import Reload
 from qmsup.actors.state_store import StateOnDisk
 from qmsup.actors.tree import ProcessTree
 from qmsup.actors.workers import Workers
 from qmsup.core.scheduling import invariants, views
-from qmsup.core.scheduling.effects import ArmWake
+from qmsup.core.scheduling.effects import ArmWake, Record
 from qmsup.core.scheduling.events import (
     AskWithdrawn,
     ConfigApplied,
@@ -46,7 +49,9 @@ from qmsup.spec import Spec
 from qmsup.transport.router import RouterSocket
 from qmsup.units import Seconds
 
-_VERBS = f"ping, status, ps, running, leases, queue, explain, journal, reload, {wishes.VERBS}"
+_VERBS = (
+    f"ping, status, ps, running, leases, queue, explain, journal, reload, subscribe, {wishes.VERBS}"
+)
 _ASKED_AGAIN = Seconds(15.0)
 """Who waits for an answer repeats the question within two seconds; who has not for this long is gone."""
 
@@ -114,6 +119,10 @@ class SchedulerActor(pykka.ThreadingActor):
             _log.exception("scheduler.cannot_start")
             self._on_break()
             raise
+        self._onlooker = Onlooker(time.time() - _now())
+        self._feed = FeedActor.start(
+            endpoint=places.feed_endpoint(), epoch=self._life.epoch, tell=self.actor_ref.tell
+        )
         self._recall()
         self._inbox.watch(self._router.fileno(), self._receive, eager=True)
         _log.info("scheduler.started", epoch=self._life.epoch, endpoint=self._life.endpoint)
@@ -164,16 +173,26 @@ class SchedulerActor(pykka.ThreadingActor):
                 self._end()  # the tree ends then, and each manager its child
             case ReloadNow():
                 self._reload.begin(None)
+            case _:
+                self._take_in(message)
+        self._set_alarm()
+
+    def _take_in(self, message: object) -> None:
+        """What other actors tell."""
+        match message:
             case ConfigRead():
                 self._apply(message)
             case ConfigRefused():
                 self._reload.refuse(message)
             case _Written(ask=ask):
                 self._gateway.reply(ask, self._on_disk.about())
+            case FeedWanted(prefixes=prefixes):
+                self._onlooker.want(prefixes, _now())
+            case Subscribed():
+                self._gateway.reply(message.ask, self._subscription(message))
             case _:
                 self._handle(message)  # type: ignore[arg-type] # actors tell events, nothing else
                 self._processes.keep_only(self._core.state.models)
-        self._set_alarm()
 
     def _receive(self) -> list[tuple[bytes, list[bytes]]] | None:
         return self._router.receive() or None
@@ -217,8 +236,11 @@ class SchedulerActor(pykka.ThreadingActor):
         for effect in effects:
             if type(effect) is ArmWake:
                 self._wake_at = effect.at
-            else:
-                self._orders.carry_out(effect)
+                continue
+            if type(effect) is Record:
+                self._onlooker.note(effect, now)
+            self._orders.carry_out(effect)
+        self._onlooker.stir(now)
         if self._checks:
             invariants.check(self._core.state, _now())
 
@@ -242,6 +264,8 @@ class SchedulerActor(pykka.ThreadingActor):
     def _look_at_the_clock(self) -> None:
         now = _now()
         self._journal.work(now)
+        if self._onlooker.due is not None and now >= self._onlooker.due:
+            self._show(None)
         for event in self._workers.silent_since(now):
             self._handle(event)
         if self._wake_at is not None and now >= self._wake_at:
@@ -260,6 +284,7 @@ class SchedulerActor(pykka.ThreadingActor):
             self._workers.next_check(),
             self._next_roll_call,
             self._journal.due,
+            self._onlooker.due,
         )
         self._inbox.wake_at(min((t for t in wishes if t is not None), default=None))
 
@@ -280,11 +305,27 @@ class SchedulerActor(pykka.ThreadingActor):
         match asked.verb:
             case "reload":
                 self._reload.begin(asked.ask)
+            case "subscribe":
+                self._show(asked.ask)
             case "journal":
                 self._journal.flush()
                 self._on_disk.when_written(partial(self.actor_ref.tell, _Written(ask=asked.ask)))
             case verb:
                 self._gateway.reply(asked.ask, self._reading(verb, asked.args))
+
+    def _show(self, ask: AskId | None) -> None:
+        look = self._onlooker.look(self._core.state, self._spec, _now(), ask)
+        with contextlib.suppress(pykka.ActorDeadError):  # the process is ending
+            self._feed.tell(look)
+
+    def _subscription(self, taken: Subscribed) -> dict[str, object]:
+        return {
+            "endpoint": places.feed_endpoint(),
+            "epoch": self._life.epoch,
+            "seq": taken.seq,
+            "state": taken.state,
+            "decisions": self._onlooker.recent,
+        }
 
     def _reading(self, verb: str, args: Mapping[str, object]) -> object:
         match verb:

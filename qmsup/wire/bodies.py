@@ -3,6 +3,8 @@
 Every field has a default and fields may be added, so that a reader and a scheduler one release apart get along.
 """
 
+from typing import Any
+
 import msgspec
 
 from qmsup.ids import Epoch, EventNumber, LeaseId, ListenerName, ModelId, RequestId, WorkerId
@@ -216,3 +218,19 @@ class Done(msgspec.Struct, kw_only=True, frozen=True):
     """The answer to what is done at once, in a sentence."""
 
     text: str = ""
+
+
+class Subscription(msgspec.Struct, kw_only=True, frozen=True):
+    """The answer to `subscribe`: the state, to be kept up to date by the feed.
+
+    Attributes:
+        seq: by kind, the number of the last message of the feed that `state` includes.
+        state: body by topic.
+        decisions: the last ones, oldest first.
+    """
+
+    endpoint: str = ""
+    epoch: Epoch = Epoch(0)
+    seq: dict[str, int] = {}
+    state: dict[str, Any] = {}
+    decisions: tuple[dict[str, Any], ...] = ()

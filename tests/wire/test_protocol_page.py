@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from qmsup import wire
-from qmsup.wire import bodies, codec, controlling, listening
+from qmsup.wire import bodies, codec, controlling, feed, listening
 from qmsup.wire.listening import FromScheduler, FromWorker
 
 PAGE = (Path(wire.__file__).parent / "PROTOCOL.md").read_text()
@@ -40,6 +40,7 @@ def test_it_lists_each_message_with_its_fields_in_order(kind: type[msgspec.Struc
         ("explain", bodies.Explanation),
         ("journal", bodies.Journal),
         ("load", bodies.Loaded),
+        ("subscribe", bodies.Subscription),
     ],
 )
 def test_it_lists_each_body_with_its_fields(verb: str, body: type[msgspec.Struct]) -> None:
@@ -61,7 +62,9 @@ def test_its_conversation_can_be_read() -> None:
 
 
 def test_its_control_messages_can_be_read() -> None:
-    question, *replies = [line.encode() for line in PAGE.splitlines() if line.startswith('{"v": 1')]
+    lines = [line.encode() for line in PAGE.splitlines() if line.startswith('{"v": 1')]
+    question, *replies, item = lines
 
+    assert feed.decode([b"model.chat", item]).body == {"state": "ready"}
     assert codec.decode_question(question).verb == "load"
     assert [codec.decode_reply(reply).ok for reply in replies] == [True, False]

@@ -1,0 +1,154 @@
+"""The feed: what changes, published for whoever looks on. Nobody looking costs nothing.
+
+The scheduler is looked at ten times a second at most, and only while somebody wants to know and something happens:
+each look is compared with the one before, and what differs is published. Decisions are told one by one. Both are
+done in a thread of its own; the scheduler's makes the plain bodies and hands them over.
+"""
+
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+import pykka
+from typing_extensions import override
+
+from qmsup.actors.inbox import PollingInbox
+from qmsup.ids import AskId, Epoch
+from qmsup.log import Log
+from qmsup.transport.feed import FeedSocket
+
+Bodies = Mapping[str, object]
+"""By topic."""
+
+_log = Log("feed")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Look:
+    """The state as it stands, and what was decided since the last look.
+
+    Attributes:
+        kinds: the kinds of topics that `bodies` tells of, wholly.
+        decisions: topic and body of each, in order, with the time of each.
+        ask: a client that wants the state, and the number it goes up to.
+    """
+
+    kinds: frozenset[str]
+    bodies: Bodies
+    decisions: tuple[tuple[float, str, object], ...]
+    ask: AskId | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FeedWanted:
+    """Somebody began to look on, or ceased to.
+
+    Attributes:
+        prefixes: of topics; none = nobody looks on.
+    """
+
+    prefixes: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Subscribed:
+    """The answer to a client that wants the state.
+
+    Attributes:
+        seq: by kind, the number of the last message that `state` includes.
+    """
+
+    ask: AskId
+    seq: Mapping[str, int]
+    state: Bodies
+
+
+class FeedActor(pykka.ThreadingActor):
+    """Tell it looks. It tells who wants to look on, and the answers to clients."""
+
+    def __init__(self, *, endpoint: str, epoch: Epoch, tell: Callable[[object], None]) -> None:
+        """Made by the scheduler actor.
+
+        Args:
+            endpoint: where it publishes.
+            epoch: of this life.
+            tell: takes FeedWanted and Subscribed.
+        """
+        super().__init__()
+        self._inbox = cast("PollingInbox", self.actor_inbox)  # made below
+        self._endpoint = endpoint
+        self._epoch = epoch
+        self._tell = tell
+        self._seq: Counter[str] = Counter()
+        self._known: dict[str, object] = {}
+        self._socket: FeedSocket | None = None
+
+    @staticmethod
+    @override
+    def _create_actor_inbox() -> PollingInbox:
+        return PollingInbox()
+
+    @override
+    def on_start(self) -> None:
+        try:
+            self._socket = FeedSocket(self._endpoint)
+        except OSError as error:
+            # A box without a feed serves all the same.
+            _log.error("feed.not_bound", endpoint=self._endpoint, because=error.strerror)
+            return
+        self._inbox.watch(self._socket.fileno(), self._look_at_subscriptions, eager=True)
+
+    @override
+    def on_stop(self) -> None:
+        if self._socket is not None:
+            self._inbox.forget(self._socket.fileno())
+            self._socket.close()
+        self._inbox.close()
+
+    @override
+    def on_receive(self, message: object) -> None:
+        if isinstance(message, Look):
+            self._publish(message)
+
+    def _look_at_subscriptions(self) -> None:
+        socket = self._socket
+        assert socket is not None, "it is watched"
+        before = socket.wanted
+        if socket.look() and (wanted := socket.wanted) != before:
+            if not wanted:
+                self._known = {}
+            self._tell(FeedWanted(prefixes=wanted))
+
+    def _publish(self, look: Look) -> None:
+        now = time.time()
+        fresh = {topic: body for topic, body in look.bodies.items() if self._is_news(topic, body)}
+        gone = [
+            topic
+            for topic in self._known
+            if topic not in look.bodies and _kind_of(topic) in look.kinds
+        ]
+        for at, topic, body in look.decisions:
+            self._send(at, topic, body)
+        for topic, body in fresh.items():
+            self._known[topic] = body
+            self._send(now, topic, body)
+        for topic in gone:
+            del self._known[topic]
+            self._send(now, topic, None)
+        if look.ask is not None:
+            self._tell(Subscribed(ask=look.ask, seq=dict(self._seq), state=look.bodies))
+
+    def _is_news(self, topic: str, body: object) -> bool:
+        return topic not in self._known or self._known[topic] != body
+
+    def _send(self, at: float, topic: str, body: object) -> None:
+        kind = _kind_of(topic)
+        self._seq[kind] += 1
+        if self._socket is not None:
+            self._socket.publish(self._epoch, self._seq[kind], at, topic, body)
+
+
+def _kind_of(topic: str) -> str:
+    return topic.partition(".")[0]
