@@ -15,11 +15,13 @@ from qmsup.core.lifecycle.events import (
     Readiness,
     Spawned,
     SpawnFailed,
+    WorkSeen,
 )
+from qmsup.core.lifecycle.liveness import Work
 from qmsup.errors import ChildError
 from qmsup.ids import Incarnation
 from qmsup.log import Log
-from qmsup.processes import output, stop
+from qmsup.processes import output, stop, work
 from qmsup.processes.backends import generic
 from qmsup.processes.backends.choice import backend_of
 from qmsup.processes.child import Child
@@ -29,7 +31,7 @@ from qmsup.processes.spawn import spawn
 from qmsup.processes.stop import AloneAt
 from qmsup.spec import ModelSpec
 from qmsup.units import Seconds
-from qmsup.upstream.probe import Answer, Probe
+from qmsup.upstream.probe import Answer, Found, Probe
 from qmsup.upstream.readiness import ReadinessCheck
 
 _log = Log("child")
@@ -63,7 +65,7 @@ class Running:
 class ChildHands:
     """At most one child at a time, and those that were given up."""
 
-    __slots__ = ("_alone", "_given_up", "_inbox", "_ports", "_probe", "running")
+    __slots__ = ("_alone", "_given_up", "_has_told_end", "_inbox", "_ports", "_probe", "running")
 
     def __init__(self, inbox: PollingInbox, ports: PortPool) -> None:
         """Hold nothing yet; `inbox` is the owner's, `ports` are shared with all owners."""
@@ -72,6 +74,7 @@ class ChildHands:
         self._probe: Probe | None = None
         self._given_up: list[Child] = []
         self._alone: AloneAt | None = None
+        self._has_told_end = False
         self.running: Running | None = None
 
     def spawn(self, spec: ModelSpec, incarnation: Incarnation) -> Spawned | SpawnFailed:
@@ -90,8 +93,9 @@ class ChildHands:
         check = ReadinessCheck(spec.ready_check, run.host, run.port, asks_slots=asks_slots)
         self.running = Running(child=child, launch=run, check=check, spec=spec)
         self._alone = None
+        self._has_told_end = False
         self._inbox.watch(child.pidfd, lambda: ChildEnded(child) if child.exit() else None)
-        return Spawned()
+        return Spawned(can_be_asked=check.asks_http, can_be_watched=run.proves_port)
 
     def start_probe(self) -> ProbeAnswered | None:
         """Ask whether it is ready; None = ProbeSaw will tell."""
@@ -109,7 +113,10 @@ class ChildHands:
         """What an answer means: a ready one counts only from our own child."""
         running = self._child()
         if not running.check.understand(answer):
-            return ProbeAnswered(readiness=Readiness.NOT_YET, words=answer.words)
+            is_answer = answer.found is not Found.REFUSED
+            return ProbeAnswered(
+                readiness=Readiness.NOT_YET, words=answer.words, is_answer=is_answer
+            )
         port = running.launch.port
         if _is_port_anothers(running):
             words = (
@@ -117,7 +124,14 @@ class ChildHands:
                 " end that, or choose another port"
             )
             return ProbeAnswered(readiness=Readiness.FOREIGN, words=words)
-        return ProbeAnswered(readiness=Readiness.READY, words=answer.words)
+        return ProbeAnswered(readiness=Readiness.READY, words=answer.words, is_answer=True)
+
+    def look_at_work(self) -> WorkSeen:
+        """What all of the child has done so far."""
+        seen = work.look_at(self._child().child)
+        return WorkSeen(
+            work=Work(done=seen.done, is_stopped=seen.is_stopped, is_traced=seen.is_traced)
+        )
 
     def end_probe(self) -> None:
         """Close the probe's connection, if there is one."""
@@ -139,9 +153,10 @@ class ChildHands:
         if is_anything_alive or child.exit() is None:
             return None
         self._inbox.forget(child.pidfd)
+        lines = "" if self._has_told_end else output.last_lines(child.log, child.log_start)
         self._bury(child)
         self.running = None
-        return Gone()
+        return Gone(last_lines=lines)
 
     def ended(self, child: Child) -> Exited | None:
         """Take notice of a leader's end; None = it is one that was given up."""
@@ -151,6 +166,7 @@ class ChildHands:
             stop.kill_all(child)
             self._bury(child)
             return None
+        self._has_told_end = True
         status = child.exit()
         assert status is not None
         lines = output.last_lines(child.log, child.log_start)

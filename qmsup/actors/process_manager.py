@@ -151,6 +151,8 @@ class ProcessManager(pykka.ThreadingActor):
                 return self._hands.start_probe()
             case do.Kill():
                 return self._hands.kill()
+            case do.LookAtWork():
+                return self._hands.look_at_work()
             case do.EndProbe():
                 self._hands.end_probe()
             case do.Terminate():

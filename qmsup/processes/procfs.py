@@ -65,6 +65,27 @@ def pid_max() -> int:
     return int((_PROC / "sys/kernel/pid_max").read_text())
 
 
+def ticks_of(pid: int) -> int:
+    """The CPU time a process has used, and its reads from swap and disk: in clock ticks and pages, added up."""
+    try:
+        line = (_PROC / str(pid) / "stat").read_text(errors="replace")
+    except OSError:
+        return 0
+    fields = line[line.rindex(")") + 2 :].split()
+    major_faults, user, system = fields[9], fields[11], fields[12]
+    return int(major_faults) + int(user) + int(system)
+
+
+def io_bytes(pid: int) -> int:
+    """What a process has read and written; 0 where we may not look. Sockets do not count, log lines do."""
+    try:
+        lines = (_PROC / str(pid) / "io").read_text().splitlines()
+    except OSError:
+        return 0
+    said = dict(line.split(": ", 1) for line in lines)
+    return sum(int(said.get(key, 0)) for key in ("rchar", "wchar", "read_bytes"))
+
+
 def boot_id() -> str:
     """Changes with each boot, so that a pid noted before it proves nothing."""
     return (_PROC / "sys/kernel/random/boot_id").read_text().strip()

@@ -83,6 +83,11 @@ def pids_of(child: Child) -> Iterator[int]:
     yield from (stat.pid for stat in _members(child) if stat.pid != child.pid)
 
 
+def members_of(child: Child) -> list[Stat]:
+    """The living processes of a child, its leader among them."""
+    return _members(child)
+
+
 def kill_all(child: Child, alone: AloneAt | None = None) -> bool:
     """Send KILL to everything that came from the child; whether anything of it was still alive.
 

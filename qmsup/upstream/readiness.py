@@ -36,6 +36,11 @@ class ReadinessCheck:
         self.total_slots: int | None = None
         """What the child said, once it is ready."""
 
+    @property
+    def asks_http(self) -> bool:
+        """An answer proves that the child lives; a connection alone does not, as the kernel accepts it."""
+        return self._check not in (NO_CHECK, TCP_CHECK)
+
     def ask(self) -> Probe | None:
         """The next question, not begun; None = it is ready as soon as it runs.
 
@@ -55,6 +60,7 @@ class ReadinessCheck:
         if answer.found is Found.OTHER_STATUS:
             self._asks_slots = False
         if answer.found is Found.READY and self._asks_slots:
+            self._asks_slots = False  # from now on it is only asked whether it lives
             self.total_slots = _total_slots(answer.body)
         return answer.found is Found.READY
 

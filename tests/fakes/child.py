@@ -81,6 +81,8 @@ class FakeChild:
             signal.signal(signal.SIGTERM, signal.SIG_IGN)
         else:
             loop.add_signal_handler(signal.SIGTERM, self._take_term)
+        signal.signal(signal.SIGUSR1, hang)
+        signal.signal(signal.SIGUSR2, toil)
         host, port = self.options.host, self.options.port
         try:
             self._lose_port_once()
@@ -321,6 +323,20 @@ class FakeChild:
             ],
             "usage": {"prompt_tokens": 1, "completion_tokens": len(words)},
         }
+
+
+def hang(*_: object) -> None:
+    """Do and answer nothing any more, whatever comes."""
+    while True:
+        signal.pause()
+
+
+def toil(*_: object) -> None:
+    """Answer nothing any more, but work."""
+    while True:
+        sum(range(100_000))
+        say("at work")
+        time.sleep(0.01)
 
 
 async def read_request(

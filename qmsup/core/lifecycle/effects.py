@@ -23,6 +23,11 @@ class EndProbe:
 
 
 @dataclass(frozen=True, slots=True)
+class LookAtWork:
+    """See what all of the child has done so far; answer with WorkSeen."""
+
+
+@dataclass(frozen=True, slots=True)
 class Terminate:
     """Send TERM to the leader's process group."""
 
@@ -71,6 +76,7 @@ Effect = (
     Spawn
     | StartProbe
     | EndProbe
+    | LookAtWork
     | Terminate
     | Kill
     | GiveUp

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 
+from qmsup.core.lifecycle.liveness import Work
 from qmsup.ids import Incarnation
 
 
@@ -29,9 +30,17 @@ class Unwanted:
     incarnation: Incarnation
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Spawned:
-    """The program runs."""
+    """The program runs.
+
+    Attributes:
+        can_be_asked: a question over HTTP tells whether it lives.
+        can_be_watched: its work is done by processes that we see.
+    """
+
+    can_be_asked: bool = True
+    can_be_watched: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,10 +52,23 @@ class SpawnFailed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeAnswered:
-    """A probe is over; `words` say what it saw, for the message of a start that took too long."""
+    """A probe is over.
+
+    Attributes:
+        words: what it saw, for the message of a start that took too long.
+        is_answer: the child itself said something, if only that it is loading.
+    """
 
     readiness: Readiness
     words: str = ""
+    is_answer: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkSeen:
+    """What LookAtWork found."""
+
+    work: Work
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,9 +87,11 @@ class Exited:
     port_taken: bool = False
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Gone:
-    """Nothing that came from the child runs any more."""
+    """Nothing that came from the child runs any more. `last_lines` where Exited did not come before."""
+
+    last_lines: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,4 +99,14 @@ class TimePassed:
     """The time of `wake_at` may have come."""
 
 
-Event = Wanted | Unwanted | Spawned | SpawnFailed | ProbeAnswered | Exited | Gone | TimePassed
+Event = (
+    Wanted
+    | Unwanted
+    | Spawned
+    | SpawnFailed
+    | ProbeAnswered
+    | WorkSeen
+    | Exited
+    | Gone
+    | TimePassed
+)

@@ -12,6 +12,9 @@ that came from it, and only Gone ends a life, because until then the memory is n
 FAILED is no phase: a child that failed is STOPPED like any other, and the report said why. A start that lost its port
 to somebody else is tried again on another port, within the same incarnation and the same `start_timeout`.
 
+A ready child is asked now and then whether it lives; `liveness` says when it hangs. Then KILL comes at once, as TERM
+would not be heard.
+
 Every Wanted ends in a report of its incarnation, and so does every Unwanted, also when there is no such child.
 """
 
@@ -24,6 +27,7 @@ from qmsup.core.lifecycle.effects import (
     EndProbe,
     GiveUp,
     Kill,
+    LookAtWork,
     ReportFailed,
     ReportReady,
     ReportStarting,
@@ -43,7 +47,10 @@ from qmsup.core.lifecycle.events import (
     TimePassed,
     Unwanted,
     Wanted,
+    WorkSeen,
 )
+from qmsup.core.lifecycle.liveness import ANSWER_WITHIN, ASK_EVERY, Pulse
+from qmsup.core.lifecycle.timers import Timers, has_come
 from qmsup.ids import Incarnation
 from qmsup.units import Seconds
 
@@ -91,24 +98,6 @@ class _Failure:
     last_lines: str = ""
 
 
-@dataclass(slots=True)
-class _Timers:
-    start_by: Seconds | None = None
-    probe_at: Seconds | None = None
-    probe_until: Seconds | None = None
-    term_at: Seconds | None = None
-    kill_at: Seconds | None = None
-    look_at: Seconds | None = None
-    give_up_at: Seconds | None = None
-
-    def earliest(self) -> Seconds | None:
-        times = (
-            self.start_by, self.probe_at, self.probe_until, self.term_at,
-            self.kill_at, self.look_at, self.give_up_at,
-        )  # fmt: skip
-        return min((t for t in times if t is not None), default=None)
-
-
 class Lifecycle:
     """One model's child. `handle` is the only door; call it with TimePassed no later than `wake_at`."""
 
@@ -117,6 +106,8 @@ class Lifecycle:
         "_incarnation",
         "_next",
         "_probe_words",
+        "_pulse",
+        "_spawned",
         "_spawned_at",
         "_started_at",
         "_timers",
@@ -138,7 +129,9 @@ class Lifecycle:
         self._started_at = Seconds(0.0)
         self._spawned_at = Seconds(0.0)
         self._probe_words = ""
-        self._timers = _Timers()
+        self._timers = Timers()
+        self._spawned = Spawned()
+        self._pulse = Pulse()
 
     @property
     def incarnation(self) -> Incarnation | None:
@@ -158,15 +151,18 @@ class Lifecycle:
             case Unwanted(incarnation=incarnation):
                 effects = self._unwanted(incarnation, now)
             case Spawned():
-                effects = self._spawned(now)
+                effects = self._has_spawned(event, now)
             case SpawnFailed(reason=reason):
                 self._failure = _Failure(reason=reason)
                 effects = self._gone(now)
             case ProbeAnswered():
                 effects = self._probe_answered(event, now)
+            case WorkSeen():
+                effects = self._work_seen(event, now)
             case Exited():
                 effects = self._exited(event, now)
-            case Gone():
+            case Gone(last_lines=last_lines):
+                self._add_lines(last_lines)
                 effects = self._gone(now)
             case TimePassed():
                 effects = self._time_passed(now)
@@ -221,23 +217,27 @@ class Lifecycle:
         self._failure = None
         self._will_retry = False
         self._probe_words = "no answer yet"
-        self._timers = _Timers(start_by=Seconds(self._started_at + self.limits.start_timeout))
+        self._timers = Timers(start_by=Seconds(self._started_at + self.limits.start_timeout))
         return [Spawn(incarnation=incarnation)]
 
-    def _spawned(self, now: Seconds) -> list[Effect]:
+    def _has_spawned(self, spawned: Spawned, now: Seconds) -> list[Effect]:
         assert self._incarnation is not None
+        self._spawned = spawned
         self._spawned_at = now
         self._timers.probe_at = Seconds(now + _QUICKEST_PROBE)
         return [ReportStarting(incarnation=self._incarnation)]
 
     def _probe_answered(self, answer: ProbeAnswered, now: Seconds) -> list[Effect]:
+        if self.phase is Phase.READY:
+            return self._asked(now, is_answer=answer.is_answer)
         if self.phase is not Phase.STARTING:
             return []
         assert self._incarnation is not None
         match answer.readiness:
             case Readiness.READY:
                 self.phase = Phase.READY
-                self._timers = _Timers()
+                self._pulse = Pulse()
+                self._watch(now)
                 return [EndProbe(), ReportReady(incarnation=self._incarnation)]
             case Readiness.NOT_YET:
                 self._probe_words = answer.words or self._probe_words
@@ -248,6 +248,31 @@ class Lifecycle:
                 return self._fail(answer.words, now, will_retry=self._tries_left > 0)
             case _:
                 assert_never(answer.readiness)
+
+    def _watch(self, now: Seconds) -> None:
+        pause = ASK_EVERY if self._pulse.is_calm else ANSWER_WITHIN
+        can = self._spawned.can_be_watched
+        self._timers = Timers(probe_at=Seconds(now + pause) if can else None)
+
+    def _asked(self, now: Seconds, *, is_answer: bool) -> list[Effect]:
+        self._timers = Timers()
+        if not is_answer:
+            return [EndProbe(), LookAtWork()]
+        self._pulse.beats()
+        self._watch(now)
+        return [EndProbe()]
+
+    def _work_seen(self, seen: WorkSeen, now: Seconds) -> list[Effect]:
+        if self.phase is not Phase.READY:
+            return []
+        judge = self._pulse.is_silent if self._spawned.can_be_asked else self._pulse.is_only_watched
+        why = judge(seen.work, now)
+        if not why:
+            self._watch(now)
+            return []
+        self._failure = _Failure(reason=why)
+        self.phase = Phase.STOPPING
+        return self._kill(now)
 
     def _next_probe(self, now: Seconds) -> Seconds:
         pace = max(_QUICKEST_PROBE, (now - self._spawned_at) * _PROBE_SHARE)
@@ -262,13 +287,20 @@ class Lifecycle:
                 reason=f"{reason}: {exited.hint}" if exited.hint else reason,
                 last_lines=exited.last_lines,
             )
-        elif self._failure is not None and not self._failure.last_lines:
-            self._failure = _Failure(reason=self._failure.reason, last_lines=exited.last_lines)
+        else:
+            self._add_lines(exited.last_lines)
         self.phase = Phase.STOPPING
-        self._timers = _Timers(
+        return self._kill(now)
+
+    def _kill(self, now: Seconds) -> list[Effect]:
+        self._timers = Timers(
             look_at=Seconds(now + _LOOK_AGAIN), give_up_at=Seconds(now + KILL_PATIENCE)
         )
         return [EndProbe(), Kill()]
+
+    def _add_lines(self, last_lines: str) -> None:
+        if self._failure is not None and not self._failure.last_lines:
+            self._failure = _Failure(reason=self._failure.reason, last_lines=last_lines)
 
     def _fail(self, reason: str, now: Seconds, *, will_retry: bool = False) -> list[Effect]:
         self._failure = _Failure(reason=reason)
@@ -278,7 +310,7 @@ class Lifecycle:
     def _stop(self, now: Seconds) -> list[Effect]:
         self.phase = Phase.STOPPING
         grace, again = self.limits.stop_grace, self.limits.term_again
-        self._timers = _Timers(kill_at=Seconds(now + grace))
+        self._timers = Timers(kill_at=Seconds(now + grace))
         if again is not None and again < grace:
             self._timers.term_at = Seconds(now + again)
         return [EndProbe(), Terminate()]
@@ -292,7 +324,7 @@ class Lifecycle:
         self.phase = Phase.STOPPED
         self._incarnation = self._next = self._failure = None
         self._will_retry = False
-        self._timers = _Timers()
+        self._timers = Timers()
         return [report] if wanted is None else [report, *self._start(wanted, now)]
 
     def _last_report(self, incarnation: Incarnation) -> ReportStopped | ReportFailed:
@@ -306,33 +338,40 @@ class Lifecycle:
 
     def _time_passed(self, now: Seconds) -> list[Effect]:
         due = self._timers
-        if _has_come(due.start_by, now):
+        if has_come(due.start_by, now):
             return self._fail(
                 f"the child was not ready within {self.limits.start_timeout:g} s"
                 f" (last seen: {self._probe_words}): raise healthCheckTimeout if it only needs longer",
                 now,
             )
-        if _has_come(due.probe_until, now):
+        if has_come(due.probe_until, now):
             words = f"a probe got no answer for {PROBE_TIMEOUT:g} s"
             return self._probe_answered(
                 ProbeAnswered(readiness=Readiness.NOT_YET, words=words), now
             )
-        if _has_come(due.probe_at, now):
-            due.probe_at, due.probe_until = None, Seconds(now + PROBE_TIMEOUT)
-            return [StartProbe()]
-        if _has_come(due.give_up_at, now):
+        if has_come(due.probe_at, now):
+            return self._look(now)
+        if has_come(due.give_up_at, now):
             return self._give_up(now)
         return self._press_on(now)
 
+    def _look(self, now: Seconds) -> list[Effect]:
+        self._timers.probe_at = None
+        if self.phase is Phase.READY and not self._spawned.can_be_asked:
+            return [LookAtWork()]
+        patience = ANSWER_WITHIN if self.phase is Phase.READY else PROBE_TIMEOUT
+        self._timers.probe_until = Seconds(now + patience)
+        return [StartProbe()]
+
     def _press_on(self, now: Seconds) -> list[Effect]:
         due = self._timers
-        if _has_come(due.kill_at, now):
-            self._timers = _Timers(give_up_at=Seconds(now + KILL_PATIENCE))
+        if has_come(due.kill_at, now):
+            self._timers = Timers(give_up_at=Seconds(now + KILL_PATIENCE))
             return [Kill()]
-        if _has_come(due.term_at, now):
+        if has_come(due.term_at, now):
             due.term_at = None
             return [Terminate()]
-        if _has_come(due.look_at, now):
+        if has_come(due.look_at, now):
             due.look_at = Seconds(now + _LOOK_AGAIN)
             return [Kill()]
         return []
@@ -344,7 +383,3 @@ class Lifecycle:
             " (look for state D in ps, and at the GPU driver's log); its memory may still be taken"
         )
         return [GiveUp(), *self._gone(now)]
-
-
-def _has_come(at: Seconds | None, now: Seconds) -> bool:
-    return at is not None and now >= at

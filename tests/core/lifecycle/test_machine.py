@@ -9,6 +9,7 @@ from qmsup.core.lifecycle.effects import (
     EndProbe,
     GiveUp,
     Kill,
+    LookAtWork,
     ReportFailed,
     ReportReady,
     ReportStarting,
@@ -28,7 +29,9 @@ from qmsup.core.lifecycle.events import (
     TimePassed,
     Unwanted,
     Wanted,
+    WorkSeen,
 )
+from qmsup.core.lifecycle.liveness import ANSWER_WITHIN, ASK_EVERY, Work
 from qmsup.core.lifecycle.machine import KILL_PATIENCE, PROBE_TIMEOUT, Lifecycle, Limits, Phase
 from qmsup.ids import Incarnation
 from qmsup.units import Seconds
@@ -39,6 +42,8 @@ LOADING = ProbeAnswered(readiness=Readiness.NOT_YET, words="GET /health answered
 FOREIGN = ProbeAnswered(readiness=Readiness.FOREIGN, words="a stranger answers")
 DIED = Exited(how="exited with code 1", hint="no such file", last_lines="error: no such file")
 PORT_TAKEN = Exited(how="exited with code 1", hint="its port was taken", port_taken=True)
+KILLED = Exited(how="was killed by SIGKILL", last_lines="the last line")
+ANSWER = ProbeAnswered(readiness=Readiness.NOT_YET, is_answer=True)
 STOPPED_ONE = ReportStopped(incarnation=ONE)
 
 
@@ -97,7 +102,7 @@ def test_a_child_that_answers_is_ready() -> None:
     assert feed(machine, [TimePassed()], at=0.01) == [StartProbe()]
     assert feed(machine, [READY], at=0.02) == [EndProbe(), ReportReady(incarnation=ONE)]
     assert machine.phase is Phase.READY
-    assert machine.wake_at is None
+    assert machine.wake_at == pytest.approx(0.02 + ASK_EVERY)
 
 
 def test_wanted_while_starting_waits() -> None:
@@ -303,9 +308,87 @@ def test_a_start_that_takes_too_long_fails_with_what_was_last_seen(
     assert report.last_lines == DIED.last_lines
 
 
-def test_what_a_probe_says_later_changes_nothing() -> None:
-    for machine in (ready(), stopping()):
-        assert feed(machine, [LOADING, READY, FOREIGN]) == []
+def test_what_a_probe_or_a_look_says_later_changes_nothing() -> None:
+    assert feed(stopping(), [LOADING, READY, FOREIGN, WorkSeen(work=Work(done=1))]) == []
+
+
+def test_a_ready_child_is_asked_now_and_then_and_lives_as_long_as_it_answers() -> None:
+    machine = ready()
+
+    for at in (10.0, 20.0, 3000.0):
+        assert feed(machine, [TimePassed()], at=at) == [StartProbe()]
+        assert machine.wake_at == at + ANSWER_WITHIN
+        assert feed(machine, [ANSWER], at=at) == [EndProbe()]
+        assert machine.wake_at == at + ASK_EVERY
+
+
+def test_a_child_that_does_not_answer_is_looked_at_and_lives_while_it_works() -> None:
+    machine = ready()
+
+    for done in range(20):
+        at = ask_in_vain(machine)
+        assert feed(machine, [WorkSeen(work=Work(done=done))], at=at) == []
+        assert machine.wake_at == at + ANSWER_WITHIN
+
+
+def test_a_child_that_neither_answers_nor_works_is_killed_and_told_of() -> None:
+    machine = ready()
+    effects: list[Effect] = []
+    at = 0.0
+
+    while not effects:
+        at = ask_in_vain(machine)
+        effects = feed(machine, [WorkSeen(work=Work(done=7))], at=at)
+
+    assert effects == [EndProbe(), Kill()]
+    assert at == ASK_EVERY + 11 * ANSWER_WITHIN  # six questions, five pauses
+    report = failed(feed(machine, [KILLED, Gone()], at=at))
+    assert report.reason.startswith("the child hangs: it answered nothing for")
+    assert report.last_lines == KILLED.last_lines
+
+
+def test_the_last_lines_are_told_even_when_the_end_was_seen_first_as_a_whole() -> None:
+    machine = starting()
+    feed(machine, [TimePassed()], at=121)
+
+    report = failed(feed(machine, [Gone(last_lines="the very last")], at=122))
+
+    assert report.last_lines == "the very last"
+
+
+def test_a_refused_question_is_no_answer_either() -> None:
+    machine = ready()
+    feed(machine, [TimePassed()], at=10)
+
+    assert feed(machine, [LOADING], at=10) == [EndProbe(), LookAtWork()]
+
+
+def test_a_child_that_cannot_be_asked_is_looked_at() -> None:
+    machine = life()
+    feed(machine, [Wanted(incarnation=ONE), Spawned(can_be_asked=False), READY])
+
+    assert feed(machine, [TimePassed()], at=10) == [LookAtWork()]
+    assert feed(machine, [WorkSeen(work=Work(done=1))], at=10) == []
+    stopped = WorkSeen(work=Work(done=1, is_stopped=True))
+    for at in (20, 23):
+        assert feed(machine, [TimePassed(), stopped], at=at) == [LookAtWork()]
+    assert feed(machine, [TimePassed(), stopped], at=26)[1:] == [EndProbe(), Kill()]
+
+
+def test_a_child_whose_work_is_done_elsewhere_is_let_be() -> None:
+    machine = life()
+    feed(machine, [Wanted(incarnation=ONE), Spawned(can_be_watched=False), READY])
+
+    assert machine.wake_at is None
+
+
+def ask_in_vain(machine: Lifecycle) -> float:
+    """Wait for the next question and then for its answer, which does not come; when that was clear."""
+    assert machine.wake_at is not None
+    assert feed(machine, [TimePassed()], at=machine.wake_at) == [StartProbe()]
+    at = machine.wake_at
+    assert feed(machine, [TimePassed()], at=at) == [EndProbe(), LookAtWork()]
+    return at
 
 
 def test_a_start_that_lost_its_port_is_tried_on_another() -> None:
@@ -373,6 +456,7 @@ class EveryLifeEnds(RuleBasedStateMachine):
         self.open: set[int] = set()  # wanted or unwanted, and without an end
         self.is_running = False
         self.leader_lives = False
+        self.done = 0
 
     def feed(self, event: Event) -> None:
         for effect in self.machine.handle(event, Seconds(self.now)):
@@ -387,6 +471,8 @@ class EveryLifeEnds(RuleBasedStateMachine):
                     assert self.is_running
                 case ReportStopped(incarnation=ended) | ReportFailed(incarnation=ended):
                     self.open.discard(ended)
+                case LookAtWork():
+                    self.feed(WorkSeen(work=Work(done=self.done)))
                 case StartProbe() | EndProbe():
                     pass
                 case ReportStarting(incarnation=alive) | ReportReady(incarnation=alive):
@@ -403,9 +489,13 @@ class EveryLifeEnds(RuleBasedStateMachine):
     def unwant(self, back: int) -> None:
         self.feed(Unwanted(incarnation=Incarnation(self.newest - back)))
 
-    @rule(readiness=st.sampled_from(Readiness))
-    def probe(self, readiness: Readiness) -> None:
-        self.feed(ProbeAnswered(readiness=readiness))
+    @rule(readiness=st.sampled_from(Readiness), is_answer=st.booleans())
+    def probe(self, readiness: Readiness, is_answer: bool) -> None:
+        self.feed(ProbeAnswered(readiness=readiness, is_answer=is_answer))
+
+    @rule()
+    def work(self) -> None:
+        self.done += 1
 
     @precondition(lambda self: self.leader_lives and self.is_running)
     @rule(port_taken=st.booleans())
@@ -431,7 +521,7 @@ class EveryLifeEnds(RuleBasedStateMachine):
 
     @invariant()
     def what_does_not_stand_still_has_a_time(self) -> None:
-        stands_still = self.machine.phase in {Phase.STOPPED, Phase.READY}
+        stands_still = self.machine.phase is Phase.STOPPED
         assert (self.machine.wake_at is None) == stands_still
 
 

@@ -1,0 +1,31 @@
+"""When time alone changes something for a child."""
+
+from dataclasses import dataclass
+
+from qmsup.units import Seconds
+
+
+@dataclass(slots=True)
+class Timers:
+    """Points of the monotonic clock; None = nothing is to happen then."""
+
+    start_by: Seconds | None = None
+    probe_at: Seconds | None = None
+    probe_until: Seconds | None = None
+    term_at: Seconds | None = None
+    kill_at: Seconds | None = None
+    look_at: Seconds | None = None
+    give_up_at: Seconds | None = None
+
+    def earliest(self) -> Seconds | None:
+        """The first of them."""
+        times = (
+            self.start_by, self.probe_at, self.probe_until, self.term_at,
+            self.kill_at, self.look_at, self.give_up_at,
+        )  # fmt: skip
+        return min((t for t in times if t is not None), default=None)
+
+
+def has_come(at: Seconds | None, now: Seconds) -> bool:
+    """Whether it is time."""
+    return at is not None and now >= at

@@ -1,0 +1,36 @@
+"""How much a child has done so far, and whether somebody froze it: what tells a busy child from one that hangs."""
+
+from dataclasses import dataclass
+
+from qmsup.processes import stop
+from qmsup.processes.child import Child
+from qmsup.processes.procfs import io_bytes, ticks_of
+
+_STOPPED = "T"
+_TRACED = "t"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """All of a child at one moment.
+
+    Attributes:
+        done: CPU ticks and bytes read and written, in one sum; it changes with whatever any process of it does.
+        is_stopped: a signal (SIGSTOP) keeps one of its processes from running.
+        is_traced: a debugger holds one of them.
+    """
+
+    done: int
+    is_stopped: bool
+    is_traced: bool
+
+
+def look_at(child: Child) -> Seen:
+    """Look at every process of the child; some milliseconds, so not for every day."""
+    found = stop.members_of(child)
+    states = {stat.state for stat in found}
+    return Seen(
+        done=sum(ticks_of(stat.pid) + io_bytes(stat.pid) for stat in found),
+        is_stopped=_STOPPED in states,
+        is_traced=_TRACED in states,
+    )

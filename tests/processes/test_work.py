@@ -1,0 +1,43 @@
+import os
+import signal
+import sys
+from pathlib import Path
+
+import pytest
+
+from qmsup.processes import procfs, work
+from tests.support.children import running, wait_until
+
+WORKS = "import subprocess,sys; subprocess.run([sys.executable, '-c', 'while 1: sum(range(9999))'])"
+
+
+def test_work_of_any_process_of_a_child_counts(places: Path) -> None:
+    with running(sys.executable, "-c", WORKS) as child:
+        before = work.look_at(child)
+
+        wait_until(lambda: work.look_at(child).done != before.done)
+        assert (before.is_stopped, before.is_traced) == (False, False)
+
+
+def test_a_child_at_rest_does_nothing_even_when_it_is_looked_at(places: Path) -> None:
+    with running("sleep", "60") as child:
+        wait_until(lambda: Path(f"/proc/{child.pid}/comm").read_text() == "sleep\n")
+        settled = {work.look_at(child).done for _ in range(3)}
+
+        assert len(settled) == 1
+
+
+def test_a_stopped_child_is_seen_to_be_stopped(places: Path) -> None:
+    with running("sleep", "60") as child:
+        os.kill(child.pid, signal.SIGSTOP)
+
+        wait_until(lambda: work.look_at(child).is_stopped)
+        assert not work.look_at(child).is_traced
+
+
+def test_a_process_that_is_gone_or_hidden_adds_nothing(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(procfs, "_PROC", tmp_path)
+
+    assert (procfs.ticks_of(1), procfs.io_bytes(1)) == (0, 0)
