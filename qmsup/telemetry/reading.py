@@ -15,6 +15,9 @@ from qmsup.telemetry.visible import VARIABLE
 _log = Log("telemetry")
 T = TypeVar("T")
 
+ROOT_VARIABLE = "QMSUP_HOST_ROOT"
+"""Names the folder where a container has the host's `/sys` and `/proc`, if not in their places."""
+
 _PATIENCE = 0.05
 """Seconds for a walk over processes. It takes some 20 µs for each open file of each process that is walked."""
 
@@ -28,18 +31,19 @@ class Reader:
     def __init__(
         self,
         *,
-        root: Path = Path("/"),
+        root: Path | None = None,
         wish: str | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         """Read nothing yet.
 
         Args:
-            root: where `/sys` and `/proc` are, for all but NVIDIA's cards and the machine's own memory.
+            root: where `/sys` and `/proc` are, for all but NVIDIA's cards and the machine's own memory; None = where
+                the environment says (QMSUP_HOST_ROOT), else `/`.
             wish: which of NVIDIA's cards count, as CUDA_VISIBLE_DEVICES says; None = what the environment says.
             clock: monotonic, in seconds.
         """
-        self._root = root
+        self._root = Path(os.environ.get(ROOT_VARIABLE, "/")) if root is None else root
         self._clock = clock
         self._nvml = Nvml(wish=os.environ.get(VARIABLE) if wish is None else wish, clock=clock)
         self._failing: set[str] = set()

@@ -8,6 +8,7 @@ import socket
 import subprocess
 import tempfile
 import time
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Self
@@ -20,12 +21,14 @@ from scripts.demonstration.telling import DemoError
 
 _READY_WITHIN = 60.0  # seconds
 _STOPPED_WITHIN = 30.0
+_DECIDED_WITHIN = 30.0
 
 
 class Serving:
     """The daemon of one demo, with sockets and state in a folder of its own."""
 
-    def __init__(self, stage: Stage) -> None:
+    def __init__(self, stage: Stage, environment: Mapping[str, str] | None = None) -> None:
+        """Start it, with these variables beside our own."""
         self._stage = stage
         # In /tmp, not beside the configuration: the address of a Unix socket has to be short.
         self._places = Path(tempfile.mkdtemp(prefix="qmsup-", dir="/tmp"))
@@ -33,7 +36,7 @@ class Serving:
             "QMSUP_RUNTIME_DIR": str(self._places / "run"),
             "QMSUP_STATE_DIR": str(self._places / "state"),
         }
-        self._environment = os.environ | self._variables
+        self._environment = os.environ | (environment or {}) | self._variables
         with stage.log.open("wb") as log:
             self._process = subprocess.Popen(
                 [QMSUP, "serve", "-c", stage.config],
@@ -85,12 +88,34 @@ class Serving:
         return done.stdout
 
     def decisions(self) -> list[str]:
-        """What the scheduler decided, oldest first: its log's lines of that kind."""
-        lines = [
-            json.loads(line) for line in self._stage.log.read_text().splitlines() if line[:1] == "{"
-        ]
-        told = [line for line in lines if line["logger"] == "qmsup.decision"]
-        return [_as_text(line, since=lines[0]["time"]) for line in told]
+        """What the scheduler decided, oldest first."""
+        began = self._log_lines()[0]["time"]
+        return [_as_text(line, since=float(str(began))) for line in self._decided()]
+
+    def await_decision(self, event: str, after: int = 0) -> dict[str, object]:
+        """The first decision of this name past the first `after` of all.
+
+        Raises:
+            DemoError: it is not taken in time.
+        """
+        deadline = time.monotonic() + _DECIDED_WITHIN
+        while time.monotonic() < deadline:
+            for line in self._decided()[after:]:
+                if line["event"] == event:
+                    return line
+            time.sleep(0.05)
+        raise DemoError(f"no {event} in the log:\n{self.log_tail()}")
+
+    def count_decisions(self) -> int:
+        """How many there are so far, for `await_decision` to look past."""
+        return len(self._decided())
+
+    def _decided(self) -> list[dict[str, object]]:
+        return [line for line in self._log_lines() if line["logger"] == "qmsup.decision"]
+
+    def _log_lines(self) -> list[dict[str, object]]:
+        lines = self._stage.log.read_text().splitlines(keepends=True)
+        return [json.loads(line) for line in lines if line[:1] == "{" and line[-1] == "\n"]
 
     def log_tail(self) -> str:
         """The end of its log, and where the rest is."""

@@ -73,7 +73,7 @@ def make_model(folder: Path, tag: str) -> tuple[Path, bool]:
 
 def write_config(folder: Path) -> Stage:
     """A configuration in which either model fits the budget, and both do not."""
-    stage = Stage(folder=folder, ports=_free_ports())
+    stage = Stage(folder=folder, ports=free_ports())
     lines = [
         "vramBudgetGB: 8             # what the models may use together",
         "listeners:                  # two ports, one scheduler behind them",
@@ -92,7 +92,8 @@ def write_config(folder: Path) -> Stage:
     return stage
 
 
-def _free_ports() -> tuple[int, int]:
+def free_ports() -> tuple[int, int]:
+    """One for each listener, free a moment ago."""
     local = ("127.0.0.1", 0)
     with socket.create_server(local) as one, socket.create_server(local) as two:
         return one.getsockname()[1], two.getsockname()[1]

@@ -149,6 +149,15 @@ class FakeGpu:
         """Show the same with these fields of `State` replaced."""
         self.show(replace(self.state, **fields))
 
+    def held(self) -> dict[int, int]:
+        """MiB by pid of what programs that live claim now."""
+        found = {}
+        for file in self.claims.iterdir():
+            with contextlib.suppress(FileNotFoundError):
+                if file.name.isdigit() and _is_alive(int(file.name)):
+                    found[int(file.name)] = int(file.read_text().split()[0])
+        return found
+
 
 def claim(file: Path, mib: int, *, card: str | None = None) -> str:
     """Take memory for this process, more and more with each call, until it ends, however it does.

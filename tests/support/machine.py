@@ -1,8 +1,15 @@
 """A machine of files: `/sys` and `/proc` below a folder, with what drivers of AMD's and Intel's cards put there."""
 
+import shutil
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+from tests.fakes.gpu import FakeGpu
+
 MIB = 1024**2
+_LOOK = 0.02  # seconds between looks at who claims what
 
 
 class FakeMachine:
@@ -60,6 +67,37 @@ class FakeMachine:
         write(folder / "gpu_id", number)
         write(folder / "properties", f"simd_count 96\nlocation_id {location}\ndomain {domain}")
 
+    @contextmanager
+    def follows(self, gpu: FakeGpu) -> Iterator[None]:
+        """Meanwhile an AMD card here is that of a fake GPU: what programs claim there, they hold here."""
+        card = gpu.state.cards[0]
+        self.amd_card(vram=(card.total, card.base))
+        ending = threading.Event()
+        thread = threading.Thread(target=self._follow, args=(gpu, ending), name="fake amdgpu")
+        thread.start()
+        try:
+            yield
+        finally:
+            ending.set()
+            thread.join()
+
+    def _follow(self, gpu: FakeGpu, ending: threading.Event) -> None:
+        known: dict[int, int] = {}
+        used = self.sysfs / "class/drm/card0/device/mem_info_vram_used"
+        while not ending.wait(_LOOK):
+            held = gpu.held()
+            shown = gpu.state.cards[0].base + sum(use.used for use in gpu.state.uses)
+            write(used, (shown + sum(held.values())) * MIB)
+            for pid in known.keys() - held.keys():
+                shutil.rmtree(self.proc / str(pid))
+            for pid, mib in held.items():
+                if pid not in known:
+                    self.opens(pid, 3)
+                if known.get(pid) != mib:
+                    lines = client(pid, f"drm-memory-vram:\t{mib * 1024} KiB")
+                    write(self.proc / str(pid) / "fdinfo/3", "\n".join(lines))
+            known = held
+
 
 def client(
     number: int, *memory: str, driver: str = "amdgpu", at: str = "0000:03:00.0"
@@ -72,4 +110,6 @@ def client(
 def write(file: Path, content: str | int) -> None:
     """A file with one thing in it."""
     file.parent.mkdir(parents=True, exist_ok=True)
-    file.write_text(f"{content}\n")
+    new = file.with_name(f".{file.name}")
+    new.write_text(f"{content}\n")
+    new.replace(file)  # whoever reads meanwhile reads the one or the other

@@ -6,6 +6,7 @@ from pathlib import Path
 import pynvml
 import pytest
 
+from qmsup.telemetry.visible import VARIABLE as WISH
 from tests.fakes.gpu import VARIABLE, FakeGpu
 from tests.support.gpu import fake_library
 
@@ -17,4 +18,5 @@ def gpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> FakeGpu:
     monkeypatch.setattr(pynvml, "_nvmlGetFunctionPointer_cache", {})
     gpu = FakeGpu(tmp_path)
     monkeypatch.setenv(VARIABLE, str(gpu.file))
+    monkeypatch.delenv(WISH, raising=False)
     return gpu

@@ -5,10 +5,13 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 from qmsup.telemetry.nvml import Nvml
+from qmsup.telemetry.reading import Reader
 from tests.fakes.gpu import FakeCard, FakeGpu, State
 from tests.support.box import FAKE_CHILD, until
+from tests.support.machine import FakeMachine
 from tests.support.servers import free_port
 
 
@@ -49,6 +52,18 @@ def test_it_takes_it_bit_by_bit_and_a_killed_one_gives_it_back_too(gpu: FakeGpu)
         os.kill(slow.pid, 9)
         slow.wait(10)
         assert nvml.read().cards[0].used == 0
+
+
+def test_a_machine_of_files_can_follow(gpu: FakeGpu, tmp_path: Path) -> None:
+    gpu.show(State(cards=(FakeCard(total=16000, base=300),)))
+    machine = FakeMachine(tmp_path / "machine")
+    reader = Reader(root=machine.root, wish="")
+
+    with machine.follows(gpu):
+        with child("--vram", "5000") as loaded:
+            until(lambda: [use.used for use in reader.read([loaded.pid]).uses] == [5000])
+            until(lambda: [card.used for card in reader.read([]).cards] == [5300])
+        until(lambda: [card.used for card in reader.read([]).cards] == [300])
 
 
 def test_one_that_does_not_fit_dies_as_the_real_one_does(gpu: FakeGpu) -> None:

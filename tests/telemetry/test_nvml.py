@@ -1,4 +1,5 @@
 import subprocess
+import time
 from dataclasses import replace
 
 import pytest
@@ -222,6 +223,14 @@ def test_a_lost_card_is_left_out_and_the_others_stay_until_it_is_back(
     clock.now += 2
     assert [card.uuid for card in nvml.read().cards] == ["GPU-1", "GPU-2"]
     assert "gpu.unreadable" in caplog.messages
+
+
+def test_a_driver_that_is_slow_is_waited_for(gpu: FakeGpu) -> None:
+    gpu.show(State(hang_ms=30))
+    began = time.monotonic()
+
+    assert len(Nvml().read().cards) == 1
+    assert time.monotonic() - began >= 0.03
 
 
 def test_closing_twice_and_reading_after_it_is_fine(gpu: FakeGpu) -> None:

@@ -4,7 +4,7 @@ import psutil
 import pytest
 
 from qmsup.core.vram.sample import Sample
-from qmsup.telemetry.reading import Reader
+from qmsup.telemetry.reading import ROOT_VARIABLE, Reader
 from tests.fakes.gpu import FakeGpu, FakeUse, State
 from tests.support.machine import FakeMachine, client
 
@@ -42,6 +42,15 @@ def test_a_walk_has_an_end(gpu: FakeGpu, tmp_path: Path) -> None:
 
     assert len(sample.cards) == 1
     assert sample.uses == ()
+
+
+def test_the_environment_may_name_another_root(
+    gpu: FakeGpu, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    FakeMachine(tmp_path).amd_card()
+    monkeypatch.setenv(ROOT_VARIABLE, str(tmp_path))
+
+    assert len(Reader().read([]).cards) == 1
 
 
 def test_the_wish_limits_nvidias_cards(gpu: FakeGpu, tmp_path: Path) -> None:

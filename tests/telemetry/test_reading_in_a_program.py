@@ -56,7 +56,7 @@ class Asked:
 def reading(gpu: FakeGpu, **more: str) -> Iterator[Asked]:
     with subprocess.Popen(
         [sys.executable, "-c", PROGRAM],
-        env={**os.environ, **environment(gpu), **more},
+        env={**os.environ, **environment(gpu), "CUDA_VISIBLE_DEVICES": "0", **more},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
