@@ -143,9 +143,10 @@ def serving(
     *,
     listeners: Mapping[str, Mapping[str, Any]] | None = None,
     flags: Sequence[str] = (),
+    environment: Mapping[str, str] | None = None,
     **keys: Any,
 ) -> Iterator[Box]:
-    """Run `qmsup serve` with these flags; more `keys` go into the top of its configuration."""
+    """Run `qmsup serve` with these flags and variables; more `keys` go into the top of its configuration."""
     # Not pytest's folder: a Unix socket's path must stay under 108 bytes.
     folder = Path(tempfile.mkdtemp(prefix="qm-"))
     ports = {name: free_port() for name in (listeners or {"main": {}})}
@@ -163,6 +164,7 @@ def serving(
     (folder / "config.yaml").write_text(json.dumps(config))
     env = {
         **os.environ,
+        **(environment or {}),
         "QMSUP_RUNTIME_DIR": str(folder / "run"),
         "QMSUP_STATE_DIR": str(folder / "state"),
         "QMSUP_CONFIG": str(folder / "config.yaml"),
