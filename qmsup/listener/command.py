@@ -65,6 +65,7 @@ def gunicorn_settings(spec: Spec, listener: ListenerSpec) -> dict[str, object]:
         "max_requests": 0,
         "limit_request_line": 8190,
         "limit_request_field_size": 16_380,
+        "forwarder_headers": "",  # nobody tells us another path than that of the request
         "worker_tmp_dir": "/dev/shm" if Path("/dev/shm").is_dir() else None,  # noqa: S108 - memory, not disk
         "control_socket_disable": True,
         "proc_name": f"qmsup-{listener.name}",

@@ -61,6 +61,7 @@ def error_response(
     request_id: str | None,
     close: bool,
     head_only: bool = False,
+    status: HTTPStatus | None = None,
 ) -> bytes:
     """A complete HTTP/1.1 answer, for a connection that the relay engine owns.
 
@@ -70,10 +71,11 @@ def error_response(
         request_id: Sent as `X-QM-Request-Id`.
         close: Whether the connection ends with this answer.
         head_only: The request was a HEAD: the headers tell of a body that is not sent.
+        status: Instead of the one that goes with the code.
     """
     body = error_body(refusal)
     lines = [
-        f"HTTP/1.1 {status_line(refusal)}",
+        f"HTTP/1.1 {status_line(refusal, status)}",
         *(
             f"{name}: {value}"
             for name, value in error_headers(refusal, origin=origin, request_id=request_id)
@@ -92,10 +94,10 @@ def sse_error(refusal: Refusal) -> bytes:
     return b"data: " + error_body(refusal) + b"\n\n"
 
 
-def status_line(refusal: Refusal) -> str:
-    """Status and reason, as WSGI wants it."""
-    status = status_of(refusal.code)
-    return f"{status} {HTTPStatus(status).phrase}"
+def status_line(refusal: Refusal, status: HTTPStatus | None = None) -> str:
+    """Status and reason, as WSGI wants it; `status` instead of the one that goes with the code."""
+    status = status or HTTPStatus(status_of(refusal.code))
+    return f"{status.value} {status.phrase}"
 
 
 def _shortened(message: str) -> str:

@@ -48,7 +48,7 @@ class ImpatientUnreader(SocketUnreader):
             return b""
         try:
             data: bytes = super().chunk(size_hint)  # type: ignore[call-arg]  # the stubs are of an older one
-        except BlockingIOError:  # the socket blocks: its receive timeout is over
+        except OSError:  # it broke, or since the socket blocks: its receive timeout is over
             self.has_given_up = True
             return b""
         self._until += len(data) / _SLOWEST_RATE

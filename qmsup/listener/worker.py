@@ -9,7 +9,6 @@ This leans on internals of gunicorn's gthread.py: its version is pinned, and `gu
 
 import errno
 import gc
-import resource
 import socket
 from collections.abc import Iterable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -21,6 +20,7 @@ from typing import Any
 from gunicorn.config import Config
 from gunicorn.glogging import Logger
 from gunicorn.http import Request
+from gunicorn.http.errors import ParseException
 from gunicorn.workers import gthread
 from typing_extensions import override
 
@@ -29,18 +29,19 @@ from qmsup.errors import ConfigError
 from qmsup.listener import patience
 from qmsup.listener.arrival import Arrival, Arriving, arrival_of
 from qmsup.listener.deployment import Deployment, deployment_from_environment
+from qmsup.listener.descriptors import raise_limit
 from qmsup.listener.idle import Idle
 from qmsup.listener.inline import READ, Relayed
+from qmsup.listener.invitation import invite_late
 from qmsup.listener.link import Link
 from qmsup.listener.relay.engine import Engine, RelayOptions
 from qmsup.listener.relay.order import RelayOrder
 from qmsup.listener.serving import Serving, read_serving, serving_of
+from qmsup.listener.unreadable import refuse
 from qmsup.log import Log
 from qmsup.transport import context
 from qmsup.units import Seconds
 
-WANTED_DESCRIPTORS = 2 * 2000 + 200
-"""Two sockets for each of 2 000 clients, and what a process needs anyway."""
 _HTTP11 = (1, 1)
 _ACCEPTS_AT_ONCE = 16
 _SPELL = 0.25
@@ -92,7 +93,7 @@ class RelayWorker(gthread.ThreadWorker):
     def init_process(self) -> None:
         deployment = self._deployment = _deployment_of(self.app)
         spec = deployment.spec
-        _raise_descriptor_limit()
+        raise_limit()
         for listener in self.sockets:
             patience.set_up(listener)
         self.link = Link(
@@ -199,6 +200,7 @@ class RelayWorker(gthread.ThreadWorker):
 
     @override
     def handle_request(self, req: Request, conn: gthread.TConn) -> bool | Relayed:  # type: ignore[override]  # see finish_request
+        invite_late(req, conn.sock)
         try:
             return super().handle_request(req, conn)
         except _HandedOver as handed:
@@ -208,20 +210,35 @@ class RelayWorker(gthread.ThreadWorker):
                 keeps_alive=not req.should_close(),
                 options=handed.options,
             )
-        except BlockingIOError as error:  # the socket blocks: its send timeout is over
+        except (
+            OSError
+        ) as error:  # gunicorn knows some of them, and has a stack trace for the others
             raise BrokenPipeError(errno.EPIPE, "the client reads nothing") from error
+
+    @override
+    def handle_error(
+        self, req: Request | None, client: socket.socket, addr: Any, exc: BaseException
+    ) -> None:
+        refuse(client, exc, req, addr)
 
     @override
     def _keepalive_after(self, conn: gthread.TConn, keepalive: bool | Relayed) -> bool | Relayed:  # type: ignore[misc]  # unknown to the stubs
         if not isinstance(keepalive, Relayed):
-            # A request whose rest may still come leaves no place where the next one could begin.
-            is_through = bool(super()._keepalive_after(conn, keepalive))  # type: ignore[misc]  # unknown to the stubs
-            return is_through and not conn.parser.unreader.has_given_up  # type: ignore[union-attr]  # plain HTTP/1.1
-        if keepalive.keeps_alive and not super()._keepalive_after(  # type: ignore[misc]  # the same
-            conn, keepalive=True
-        ):
+            return keepalive and self._is_through(conn)
+        if keepalive.keeps_alive and not self._is_through(conn):
             return replace(keepalive, keeps_alive=False)
         return keepalive
+
+    def _is_through(self, conn: gthread.TConn) -> bool:
+        """Read what is left of a request's body; False if it is not clear where the next request would begin."""
+        try:
+            is_through = super()._keepalive_after(conn, keepalive=True)  # type: ignore[misc]  # unknown to the stubs
+        except (
+            ParseException,
+            OSError,
+        ):  # the request was answered: this is no matter for another answer
+            return False
+        return is_through and not conn.parser.unreader.has_given_up  # type: ignore[union-attr]  # plain HTTP/1.1
 
     # ---- in the loop
 
@@ -260,6 +277,13 @@ class RelayWorker(gthread.ThreadWorker):
             self._drop(conn)
 
     def _judge(self, conn: gthread.TConn, data: bytes) -> None:
+        try:
+            self._decide(conn, data)
+        except Exception:  # noqa: BLE001 - one client's misfortune must not end all the others
+            _log.exception("worker.broken")
+            self._drop(conn)
+
+    def _decide(self, conn: gthread.TConn, data: bytes) -> None:
         """Deal with a whole small request here if it is to be relayed, give others to a thread once they are here."""
         arrival = arrival_of(data)
         if arrival is Arrival.PARTIAL:
@@ -347,6 +371,7 @@ def gunicorn_moved() -> list[str]:
         "enqueue_req",
         "finish_request",
         "handle",
+        "handle_error",
         "handle_request",
         "init_process",
         "load_wsgi",
@@ -355,24 +380,12 @@ def gunicorn_moved() -> list[str]:
         "wait_for_and_dispatch_events",
     ]
     conn = ["close", "init"]
+    request = ["_expected_100_continue", "force_close"]
     missing = [f"ThreadWorker.{name}" for name in worker if not hasattr(gthread.ThreadWorker, name)]
+    missing += [f"Request.{name}" for name in request if not hasattr(Request, name)]
     return missing + [f"TConn.{name}" for name in conn if not hasattr(gthread.TConn, name)]
 
 
 def _deployment_of(application: object) -> Deployment:
     deployment = getattr(application, "deployment", None)
     return deployment if isinstance(deployment, Deployment) else deployment_from_environment()
-
-
-def _raise_descriptor_limit() -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    if hard != resource.RLIM_INFINITY and hard < WANTED_DESCRIPTORS:
-        _log.warning(
-            "worker.few_descriptors",
-            limit=hard,
-            wanted=WANTED_DESCRIPTORS,
-            advice="raise it: LimitNOFILE= (systemd), minfds (supervisord) or ulimit -n (a shell);"
-            " clients beyond half of it wait to be accepted",
-        )
