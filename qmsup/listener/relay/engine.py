@@ -17,7 +17,7 @@ from qmsup.listener.link import Link
 from qmsup.listener.placeholder import Placeholder
 from qmsup.listener.relay.held import Held, Home
 from qmsup.listener.relay.lingering import Lingering
-from qmsup.listener.relay.loop import Handler, Loop
+from qmsup.listener.relay.loop import Loop
 from qmsup.listener.relay.machine import Exchange
 from qmsup.listener.relay.order import RelayOrder
 from qmsup.log import Log
@@ -114,7 +114,7 @@ class Engine(Loop):
         self._keeps_back_until = self._link.flush(self.now)
 
     @override
-    def on_fault(self, handler: Handler) -> None:
+    def on_fault(self, handler: Callable[..., None]) -> None:
         _log.exception("relay.broken")
         owner = getattr(handler, "__self__", None)
         if isinstance(owner, Held):
@@ -140,10 +140,13 @@ class Engine(Loop):
         return timeout
 
     def _tick(self) -> None:
+        self.after(_TICK, self._tick)
         self._link.tick(self.now)
         for held in tuple(self._held):
-            held.tick(self.now)
-        self.after(_TICK, self._tick)
+            try:
+                held.tick(self.now)
+            except Exception:  # noqa: BLE001 - the others have their turn all the same
+                self.on_fault(held.tick)
 
 
 def _ms(seconds: Seconds | None) -> int | None:

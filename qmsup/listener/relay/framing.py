@@ -243,6 +243,24 @@ def read_head(buffer: bytes, *, method: str) -> Head | int:
         start = stop + 4
 
 
+def read_interim(buffer: bytes) -> list[HeadLines]:
+    """What interim answers say that a proxy passes on (RFC 9110, 15.2): all but 100, which nobody here asked for.
+
+    Args:
+        buffer: what `read_head` told to be interim, whole heads one after the other.
+
+    Raises:
+        FramingError: one is malformed.
+    """
+    heads = []
+    for text in buffer.split(b"\r\n\r\n")[:-1]:
+        first, *lines = _lines(text)
+        status, reason = _status_line(first)
+        if status != 100:  # noqa: PLR2004 - Continue
+            heads.append(_final(status, reason, lines))
+    return heads
+
+
 def read_lines(text: bytes) -> HeadLines:
     """What a head says; `text` is without its closing blank line."""
     return _remembered(text) if is_short(text) else _read_lines(text)

@@ -78,6 +78,17 @@ def client_head(
     return lines + ours + (_cors(origin) if origin else b"") + b"\r\n"
 
 
+def interim_heads(interim: list[HeadLines]) -> bytes:
+    """Interim answers of an upstream (such as 103) for the client, without what is of the upstream's connection."""
+    said = b""
+    for head in interim:
+        dropped = _DROPPED | _also_hop_by_hop(head)
+        lines = [b"HTTP/1.1 %d %s" % (head.status, head.reason)]
+        lines += [line for name, line in head.fields if name not in dropped]
+        said += b"\r\n".join(lines) + b"\r\n\r\n"
+    return said
+
+
 def _pass_on(
     text: bytes, *, with_cors: bool, is_chunked: bool, chunked: bool, keeps_alive: bool
 ) -> bytes:

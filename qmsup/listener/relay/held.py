@@ -183,9 +183,8 @@ class Held:
         if event & _GONE:
             self._leave()
             return
-        if (
-            not self._rest
-        ):  # its next request, before the answer to this one: it can wait in the socket
+        if not self._rest:
+            # Its next request, before the answer to this one: it can wait in the socket.
             self._loop.change(self._fd, _RDHUP)
             return
         try:
@@ -279,12 +278,11 @@ class Held:
     # ---- the upstream's side
 
     def _connect(self) -> None:
-        if self._is_over:
+        order = self._order
+        if order is None:  # ended before it was tried again
             return
         self._tries += 1
         self._waits_since = self._loop.now
-        order = self._order
-        assert order is not None, "the request was sent already"
         sending = Sending(order.head + b"Host: %b\r\n\r\n" % self._where.encode(), order.body)
         try:
             family, address = _address_of(self._where)

@@ -100,7 +100,11 @@ class Loop:
             last(select.EPOLLIN)
         timers = self._timers
         while timers and timers[0][0] <= self.now:
-            heapq.heappop(timers)[2]()
+            call = heapq.heappop(timers)[2]
+            try:
+                call()
+            except Exception:  # noqa: BLE001 - the same
+                self.on_fault(call)
         self.on_turn()
         if self._closing:
             self._close_discarded()
@@ -108,8 +112,8 @@ class Loop:
     def on_turn(self) -> None:
         """Everything that was ready has been dealt with."""
 
-    def on_fault(self, handler: Handler) -> None:  # noqa: ARG002 - for subclasses
-        """A handler raised; called while its exception is being handled."""
+    def on_fault(self, handler: Callable[..., None]) -> None:  # noqa: ARG002 - for subclasses
+        """A handler or a timer raised; called while its exception is being handled."""
         raise  # noqa: PLE0704 - the one being handled
 
     def close(self) -> None:

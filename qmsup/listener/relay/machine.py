@@ -15,12 +15,25 @@ from qmsup.listener.errors import error_response, sse_error
 from qmsup.listener.outcome import Outcome, Reading, reading_of
 from qmsup.listener.placeholder import LOADING, Placeholder, waiting
 from qmsup.listener.relay.delivery import LAST_CHUNK, Delivery, Enclosed, Passing, Rewrapped, chunk
-from qmsup.listener.relay.framing import Chunked, FramingError, Head, read_head
-from qmsup.listener.relay.heads import client_head, our_headers, placeholder_head
+from qmsup.listener.relay.framing import (
+    MAX_HEAD,
+    Chunked,
+    FramingError,
+    Head,
+    read_head,
+    read_interim,
+)
+from qmsup.listener.relay.heads import (
+    client_head,
+    interim_heads,
+    our_headers,
+    placeholder_head,
+)
 from qmsup.listener.relay.order import RelayOrder
 from qmsup.wire.listening import Granted
 
 _SUCCESS = range(200, 300)
+_BLANK_LINE = len(b"\r\n\r\n")
 
 
 class Phase(IntEnum):
@@ -62,6 +75,7 @@ class Exchange:
         "_dialect",
         "_granted",
         "_head_is_out",
+        "_interim",
         "_is_delimited",
         "_is_http11",
         "_keeps_alive",
@@ -111,6 +125,7 @@ class Exchange:
         self._is_delimited = True
         self._reading: Reading | Outcome = Outcome.UNKNOWN
         self._buffer = b""
+        self._interim = 0
         self._granted: Granted | None = None
         self._delivery: Delivery | None = None
 
@@ -212,8 +227,21 @@ class Exchange:
         head = read_head(buffer, method=self._method)
         if isinstance(head, int):
             self._buffer = buffer[head:]
-            return b""
+            return self._pass_interim(buffer[:head]) if head else b""
         self._buffer = b""
+        start = head.length - len(head.text) - _BLANK_LINE
+        if start:
+            return self._pass_interim(buffer[:start]) + self._take(head, buffer)
+        return self._take(head, buffer)
+
+    def _pass_interim(self, interim: bytes) -> bytes:
+        self._interim += len(interim)
+        if self._interim > MAX_HEAD:
+            raise FramingError("it sends interim answers without end")
+        heads = read_interim(interim)
+        return interim_heads(heads) if self._is_http11 and not self._head_is_out else b""
+
+    def _take(self, head: Head, buffer: bytes) -> bytes:
         self._reading = reading_of(
             self._dialect,
             status=head.lines.status,

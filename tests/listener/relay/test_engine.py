@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from qmsup.listener.relay.engine import RelayOptions
+from qmsup.listener.relay.held import Held
 from qmsup.wire.listening import Ask, Beat, Done, Loading, Moved, Refused
 from tests.support.granting import PATIENCE, GrantingScheduler, grant
 from tests.support.relaying import (
@@ -73,6 +74,29 @@ def test_a_fault_in_ones_handling_ends_only_that_one(
     near.close()
     far.close()
     victim.close()
+
+
+def test_a_fault_at_a_tick_ends_only_that_one_and_ticks_go_on(
+    both: Both, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, scheduler = both
+    victim = engine.hold(order())
+    scheduler.hears(Ask)
+    unlucky = next(iter(engine.do(lambda: set(engine.engine._held))))
+    ticked: list[Held] = []
+
+    def tick(held: Held, _now: float) -> None:
+        ticked.append(held)
+        if held is unlucky:
+            raise ZeroDivisionError
+
+    monkeypatch.setattr(Held, "tick", tick)
+    with engine.hold(order()):
+        assert victim.recv(10) == b""
+        victim.close()
+        engine.until(lambda: len(ticked) > 3)
+
+    assert ticked.count(unlucky) == 1
 
 
 def test_the_access_log_has_a_line_a_request_and_no_query(

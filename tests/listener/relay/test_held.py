@@ -388,6 +388,22 @@ def test_a_cut_closes_the_child_and_tells_the_client(both: Both) -> None:
         assert scheduler.hears(Done).outcome == "failed"
 
 
+def test_who_is_cut_off_before_the_second_try_is_not_tried_again(both: Both) -> None:
+    engine, scheduler = both
+    with socket.create_server(("127.0.0.1", 0)) as closed:
+        where = f"127.0.0.1:{closed.getsockname()[1]}"
+    scheduler.on_ask = lambda ask: [
+        grant(ask, where),
+        CutOff(request=ask.request, code="model_unloaded", message="stopped"),
+    ]
+
+    with engine.hold(order(b"abc")) as client:
+        assert b"model_unloaded" in read_until(client, b"}}")
+
+    engine.until(lambda: not engine.engine._timers[1:])
+    assert scheduler.hears(Done).outcome == "failed"
+
+
 def test_hundreds_of_clients_wait_without_a_thread_each_and_all_are_served(both: Both) -> None:
     engine, scheduler = both
     threads = threading.active_count()

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 
 import pytest
+from typing_extensions import override
 
 from qmsup.listener.relay.loop import Loop
 from qmsup.units import Seconds
@@ -131,3 +132,28 @@ def test_a_fault_is_its_callers_unless_a_subclass_knows_better(loop: Loop, pairs
 
     with pytest.raises(ZeroDivisionError):
         loop.turn(1)
+
+
+class _Forgiving(Loop):
+    def __init__(self) -> None:
+        super().__init__()
+        self.faults: list[object] = []
+
+    @override
+    def on_fault(self, handler: Callable[..., None]) -> None:
+        self.faults.append(handler)
+
+
+def test_a_timer_that_fails_ends_nothing() -> None:
+    loop = _Forgiving()
+    heard: list[str] = []
+
+    def break_down() -> None:
+        raise ZeroDivisionError
+
+    loop.after(Seconds(0), break_down)
+    loop.after(Seconds(0), lambda: heard.append("the next"))
+    loop.turn(0)
+    loop.close()
+
+    assert (loop.faults, heard) == ([break_down], ["the next"])

@@ -104,12 +104,53 @@ def test_any_split_of_an_answer_gives_the_client_the_same(cuts: list[int], answe
     assert (parts.phase, parts.ending) == (whole.phase, whole.ending) == (Phase.DONE, Ending.KEEP)
 
 
-def test_interim_answers_are_skipped() -> None:
+GO_ON = b"HTTP/1.1 100 Continue\r\n\r\n"
+HINTS = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nConnection: X-Hop\r\nX-Hop: 1\r\n\r\n"
+SHOWN = b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n"
+
+
+@pytest.mark.parametrize(
+    ("interim", "passed"),
+    [(GO_ON, b""), (HINTS, SHOWN), (GO_ON + HINTS + GO_ON + HINTS, SHOWN * 2)],
+)
+@pytest.mark.parametrize("step", [1, 7, 1000])
+def test_interim_answers_pass_but_for_the_continue_that_the_client_never_asked_the_child_for(
+    interim: bytes, passed: bytes, step: int
+) -> None:
     ours = granted()
+    answer = interim + plain(b"x")
 
-    said = ours.receive(b"HTTP/1.1 100 Continue\r\n\r\n" + plain(b"x"))
+    said = b"".join(ours.receive(answer[at : at + step]) for at in range(0, len(answer), step))
 
-    assert said.startswith(b"HTTP/1.1 200 OK")
+    assert said.startswith(passed + b"HTTP/1.1 200 OK")
+
+
+def test_interim_answers_are_nothing_for_an_old_client_or_behind_a_placeholder() -> None:
+    assert granted(is_http11=False).receive(HINTS) == b""
+
+    behind = exchange(streaming=True)
+    assert behind.loading(0.0).startswith(b"HTTP/1.1 200 OK")
+    behind.granted(GRANT)
+    assert behind.receive(HINTS) == b""
+
+
+@pytest.mark.parametrize("interim", [GO_ON, HINTS])
+def test_a_child_that_never_comes_to_its_answer_is_given_up(interim: bytes) -> None:
+    ours = granted()
+    said = b""
+
+    for _ in range(65 * 1024 // len(interim)):
+        said = ours.receive(interim)
+        if ours.phase is Phase.DONE:
+            break
+
+    assert said.startswith(b"HTTP/1.1 502")
+    assert b"without end" in said
+    assert ours.outcome == "failed"
+
+
+def test_a_malformed_interim_answer_is_not_passed_on() -> None:
+    assert granted().receive(b"HTTP/1.1 103 x\r\nA: b\nC: d\r\n\r\n").startswith(b"HTTP/1.1 502")
 
 
 def test_an_answer_to_head_ends_with_its_head() -> None:
