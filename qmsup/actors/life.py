@@ -1,8 +1,10 @@
 """What is fixed for one life of the scheduler process."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from qmsup.actors.sampling import SampleReader
 from qmsup.ids import Epoch
 
 
@@ -13,9 +15,11 @@ class Life:
     Attributes:
         endpoint: the ROUTER socket's address.
         since: when the process started, in Unix seconds.
+        open_reader: makes what reads the memory, in a thread of its own; None = nothing is read.
     """
 
     epoch: Epoch
     endpoint: str
     config: Path
     since: float
+    open_reader: Callable[[], SampleReader] | None = None

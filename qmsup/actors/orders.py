@@ -26,6 +26,10 @@ from qmsup.log import Log
 _log = Log("decision")
 
 
+ORDERS = frozenset({EnsureReady, Stop, AbortStart})
+"""What is told to the owners of children."""
+
+
 class Orders:
     """The hands of the scheduler actor. ArmWake is not among them: the actor owns the only clock."""
 

@@ -26,10 +26,12 @@ from qmsup.actors.journal import Journal, JournalOnDisk, former_lines
 from qmsup.actors.journal_lines import Header
 from qmsup.actors.life import Life
 from qmsup.actors.onlooker import Onlooker
-from qmsup.actors.orders import Orders
+from qmsup.actors.orders import ORDERS, Orders
 from qmsup.actors.reload import Reload
+from qmsup.actors.sightings import MemorySeen
 from qmsup.actors.state_store import StateOnDisk
 from qmsup.actors.tree import ProcessTree
+from qmsup.actors.watching import Watching
 from qmsup.actors.workers import Workers
 from qmsup.core.scheduling import invariants, views
 from qmsup.core.scheduling.effects import ArmWake, Record
@@ -123,6 +125,7 @@ class SchedulerActor(pykka.ThreadingActor):
         self._feed = FeedActor.start(
             endpoint=places.feed_endpoint(), epoch=self._life.epoch, tell=self.actor_ref.tell
         )
+        self._watching = Watching(self._life.open_reader, self.actor_ref.tell, self._core.state)
         self._recall()
         self._inbox.watch(self._router.fileno(), self._receive, eager=True)
         _log.info("scheduler.started", epoch=self._life.epoch, endpoint=self._life.endpoint)
@@ -175,6 +178,7 @@ class SchedulerActor(pykka.ThreadingActor):
                 self._reload.begin(None)
             case _:
                 self._take_in(message)
+        self._watching.tell(self._core.state)
         self._set_alarm()
 
     def _take_in(self, message: object) -> None:
@@ -190,8 +194,12 @@ class SchedulerActor(pykka.ThreadingActor):
                 self._onlooker.want(prefixes, _now())
             case Subscribed():
                 self._gateway.reply(message.ask, self._subscription(message))
+            case MemorySeen(reading=reading):
+                self._watching.reading = reading
+                self._onlooker.stir(_now())
             case _:
                 self._handle(message)  # type: ignore[arg-type] # actors tell events, nothing else
+                self._watching.heard(message)
                 self._processes.keep_only(self._core.state.models)
 
     def _receive(self) -> list[tuple[bytes, list[bytes]]] | None:
@@ -239,6 +247,8 @@ class SchedulerActor(pykka.ThreadingActor):
                 continue
             if type(effect) is Record:
                 self._onlooker.note(effect, now)
+            elif type(effect) in ORDERS:
+                self._watching.stir()
             self._orders.carry_out(effect)
         self._onlooker.stir(now)
         if self._checks:
@@ -252,6 +262,7 @@ class SchedulerActor(pykka.ThreadingActor):
         self._spec = read.spec
         self._processes.apply(read.spec)  # first: a model that is new may be wanted at once
         self._handle(ConfigApplied(spec=read.spec))
+        self._watching.stir()
         self._processes.keep_only(state.models)
         self._state.recall(read.spec.models.values(), self.actor_ref.tell)
         self._gateway.configure(read.copy, state.listeners)

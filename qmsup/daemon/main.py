@@ -20,6 +20,7 @@ from qmsup.errors import ConfigError
 from qmsup.ids import Epoch
 from qmsup.log import Log
 from qmsup.processes.leftovers import stop_leftovers
+from qmsup.telemetry.reading import Reader
 from qmsup.transport import context
 
 _log = Log("scheduler")
@@ -43,6 +44,7 @@ def run_scheduler(config: Configuration) -> Exit:
         endpoint=places.scheduler_endpoint(),
         config=config.path.resolve(),
         since=time.time(),
+        open_reader=Reader,
     )
     actor = SchedulerActor.start(
         spec=spec,

@@ -1,0 +1,100 @@
+"""What the scheduler actor and the telemetry actor tell each other, beside events: who is there, and what was read."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from qmsup.core.eviction.policy import members_of
+from qmsup.core.scheduling.records import Model, Phase
+from qmsup.core.scheduling.state import State
+from qmsup.core.vram.attribution import Stage
+from qmsup.core.vram.reading import Limits, Reading
+from qmsup.ids import Incarnation, ModelId
+from qmsup.spec import GroupSpec, Pool, Spec
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """One of our children.
+
+    Attributes:
+        pid: its leader's; None = it is not spawned yet.
+        is_on_gpu: it is to be seen there.
+    """
+
+    model: ModelId
+    incarnation: Incarnation
+    argv: tuple[str, ...]
+    stage: Stage
+    pid: int | None = None
+    is_on_gpu: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchOnly:
+    """All children there are, and what holds for them. Told whenever any of it changes."""
+
+    children: tuple[Watched, ...]
+    limits: Limits
+
+
+@dataclass(frozen=True, slots=True)
+class LookedAt:
+    """Somebody wants to see readings, and most likely will again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemorySeen:
+    """The newest reading, to be shown; nothing is decided by it."""
+
+    reading: Reading
+
+
+def watch_only(state: State, pids: Mapping[Incarnation, int]) -> WatchOnly:
+    """The children as the scheduler knows them.
+
+    Args:
+        state: the scheduler's.
+        pids: of those that are stopping beside a younger start of their model, of which the state keeps none.
+    """
+    groups = members_of(state.spec)
+    return WatchOnly(
+        children=tuple(
+            child
+            for model in state.models.values()
+            for child in _children(model, groups.get(model.id, model.group), pids)
+        ),
+        limits=limits_of(state.spec),
+    )
+
+
+def limits_of(spec: Spec) -> Limits:
+    """What the operator says about the memory."""
+    return Limits(
+        budget=spec.vram_budget,
+        ram_budget=spec.ram_budget,
+        reserve=spec.oom_guard_reserve,
+        settle=spec.scheduler.settle,
+    )
+
+
+def _children(
+    model: Model, group: GroupSpec | None, pids: Mapping[Incarnation, int]
+) -> Iterator[Watched]:
+    is_on_gpu = group is None or group.pool is not Pool.RAM
+    for incarnation in sorted(model.incarnations):
+        child = model.child if model.child and model.child.incarnation == incarnation else None
+        yield Watched(
+            model=model.id,
+            incarnation=incarnation,
+            argv=model.spec.argv if child is None else child.spec.argv,
+            stage=Stage.STOPPING if child is None else _STAGES[child.phase],
+            pid=pids.get(incarnation) if child is None else child.pid,
+            is_on_gpu=is_on_gpu,
+        )
+
+
+_STAGES = {
+    Phase.STARTING: Stage.STARTING,
+    Phase.READY: Stage.READY,
+    Phase.STOPPING: Stage.STOPPING,
+}

@@ -1,0 +1,93 @@
+"""The scheduler actor's side of the telemetry: who is there is told to it, and what it saw last is kept to be shown."""
+
+import contextlib
+from collections.abc import Callable
+
+import pykka
+
+from qmsup.actors.sampling import SampleReader
+from qmsup.actors.sightings import LookedAt, MemorySeen, WatchOnly, watch_only
+from qmsup.actors.telemetry import TelemetryActor
+from qmsup.core.scheduling.events import (
+    Event,
+    ProcessFailed,
+    ProcessReady,
+    ProcessStarting,
+    ProcessStopped,
+)
+from qmsup.core.scheduling.state import State
+from qmsup.core.vram.reading import Reading
+from qmsup.ids import Incarnation
+from qmsup.units import Seconds
+
+_TOLD_AGAIN = Seconds(20.0)
+"""So long one look at the readings stands for others."""
+_NO_TELEMETRY = Reading(because="no memory is read here")
+
+
+class Watching:
+    """For the scheduler actor's thread alone. Without a reader it does nothing."""
+
+    def __init__(
+        self,
+        open_reader: Callable[[], SampleReader] | None,
+        report: Callable[[Event | MemorySeen], None],
+        state: State,
+    ) -> None:
+        """Start the telemetry.
+
+        Args:
+            open_reader: makes what reads; None = nothing is read.
+            report: takes the telemetry's news, in its thread.
+            state: who is there.
+        """
+        self._telemetry: pykka.ActorRef[TelemetryActor] | None = None
+        self._told: WatchOnly | None = None
+        self._pids: dict[Incarnation, int] = {}
+        self._is_stale = True
+        self._shown_at = Seconds(float("-inf"))
+        self.reading = _NO_TELEMETRY
+        """The newest, to be shown."""
+        if open_reader is not None:
+            self.reading = Reading()
+            self._telemetry = TelemetryActor.start(open_reader=open_reader, report=report)
+            self.tell(state)
+
+    def stir(self) -> None:
+        """Who is there may have changed."""
+        self._is_stale = True
+
+    def heard(self, event: object) -> None:
+        """Something was told of a child, perhaps."""
+        match event:
+            case ProcessStarting(incarnation=incarnation, pid=pid):
+                self._pids[incarnation] = pid
+            case ProcessStopped(incarnation=incarnation) | ProcessFailed(incarnation=incarnation):
+                self._pids.pop(incarnation, None)
+            case ProcessReady():
+                pass
+            case _:
+                return
+        self._is_stale = True
+
+    def tell(self, state: State) -> None:
+        """Tell the telemetry who is there, if that is news."""
+        if not self._is_stale:
+            return
+        self._is_stale = False
+        told = watch_only(state, self._pids)
+        if told != self._told:
+            self._told = told
+            self._send(told)
+
+    def shown(self, now: Seconds) -> Reading:
+        """The newest reading, for somebody who most likely looks again: it is renewed more often from now on."""
+        if now - self._shown_at >= _TOLD_AGAIN:
+            self._shown_at = now
+            self._send(LookedAt())
+        return self.reading
+
+    def _send(self, message: WatchOnly | LookedAt) -> None:
+        if self._telemetry is not None:
+            with contextlib.suppress(pykka.ActorDeadError):  # it broke, or the process is ending
+                self._telemetry.tell(message)
