@@ -114,6 +114,8 @@ def _has_room(model: Model, wants: Wants) -> bool:
 
 
 def _judge_start(state: State, model: Model, case: Case, rank: Rank) -> Verdict:
+    if state.missing is not None:
+        return _WAITS[Because.RECOVERING]
     evict = state.eviction_for(model.id)
     if any(state.models[victim].is_kept for victim in evict):
         return Refuses(_blocked(state, model, evict))

@@ -23,7 +23,15 @@ from qmsup.core.scheduling.records import Model
 from qmsup.core.scheduling.state import State
 from qmsup.ids import ModelId
 
-_NO_CLOSER = frozenset({Because.SILENT, Because.AT_LIMIT, Because.YIELDS, Because.RESERVED})
+_NO_CLOSER = frozenset(
+    {
+        Because.SILENT,
+        Because.AT_LIMIT,
+        Because.YIELDS,
+        Because.RESERVED,
+        Because.RECOVERING,
+    }
+)
 
 
 def closing(state: State, model: Model, case: Case, rank: Rank) -> Closer | None:

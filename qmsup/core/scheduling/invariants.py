@@ -149,19 +149,19 @@ def _of_a_model(state: State, model: Model) -> Iterator[str]:
             yield f"{model.id} starts for no swap"
         if child.incarnation >= state.next_incarnation or child.incarnation in model.leaving:
             yield f"{model.id} runs incarnation {child.incarnation}, which is not its own"
-    if model.is_draining and not (model.is_ready and model.leases):
+    is_known = state.missing is None  # what is in flight
+    if model.is_draining and not (model.is_ready and (model.leases or not is_known)):
         yield f"{model.id} drains with nothing to wait for"
     if model.holds and not model.is_ready:
         yield f"{model.id} is held and not ready"
     alarm = model.hold_alarm
     if (model.holds.until > state.now) != (alarm is not None and alarm.is_live):
         yield f"{model.id} is held until {model.holds.until}, its alarm is {alarm}"
-    if model.is_removed and (model.is_idle_and_gone or (model.is_ready and not model.leases)):
+    is_idle = model.is_ready and not model.leases and is_known
+    if model.is_removed and (model.is_idle_and_gone or is_idle):
         yield f"{model.id} was removed, is idle, and is still there"
     is_counting = model.idle is not None and model.idle.is_live
-    if is_counting != bool(
-        model.spec.ttl and model.is_ready and not model.leases and not model.is_pinned
-    ):
+    if is_counting != bool(model.spec.ttl and is_idle and not model.is_pinned):
         yield f"{model.id} is {'' if is_counting else 'not '}about to be unloaded for being idle"
     is_resident = model in state.residents
     if is_resident != (not model.is_gone or model.swap is not None):

@@ -25,7 +25,7 @@ def is_to_be_enforced(state: State) -> bool:
 
     One that came into use stands elsewhere among the others, so it is not only an end that can decide it.
     """
-    return state.law.is_doubtful and state.ending is None
+    return state.law.is_doubtful and state.ending is None and state.missing is None
 
 
 def enforce(state: State) -> bool:
@@ -48,7 +48,7 @@ def enforce(state: State) -> bool:
 
 def overdue(state: State) -> tuple[ModelId, ...]:
     """What has no place, is not needed, and should have been stopped already."""
-    if not state.law.is_doubtful or state.ending is not None:
+    if not is_to_be_enforced(state):
         return ()
     return tuple(m.id for m in _unlawful(state, _policy(state)) if _may_stop(state, m))
 

@@ -6,7 +6,13 @@ revives the lease, if the same child is still there, or has the listener cut the
 
 from qmsup.core.scheduling import ttl
 from qmsup.core.scheduling.effects import Cut, Grant
-from qmsup.core.scheduling.events import LeaseRequested, LiveLease, Outcome, RequestArrived
+from qmsup.core.scheduling.events import (
+    KeptJob,
+    LeaseRequested,
+    LiveLease,
+    Outcome,
+    RequestArrived,
+)
 from qmsup.core.scheduling.holds import Conversation, window
 from qmsup.core.scheduling.line import Waiter
 from qmsup.core.scheduling.records import Lease, Listener, Model
@@ -136,6 +142,29 @@ def lapse(state: State, lease: Lease) -> None:
     state.lapsed.keep(lease.id, lease)
     state.record("lease.lapsed", model=lease.model, request=RequestId(lease.id))
     end(state, lease, Outcome.ABANDONED)
+
+
+def keep(state: State, model: Model, job: KeptJob) -> None:
+    """Go on with a job's lease of a former life, on the child that lives on."""
+    child = model.child
+    assert child is not None, "a job is kept where its child is"
+    lease = Lease(
+        id=job.lease,
+        listener=None,
+        model=model.id,
+        incarnation=child.incarnation,
+        upstream=child.upstream,
+        was_ready=True,
+        waited=Seconds(0.0),
+        conversation=Conversation(job.lease),
+        is_held=True,
+        is_job=True,
+        owner=job.owner,
+        purpose=job.purpose,
+    )
+    lease.alarm = state.deadlines.add(Seconds(state.now + job.left), lease)
+    _add(state, model, lease)
+    state.record("job.kept", model=model.id, lease=lease.id, because=job.purpose)
 
 
 def adopt(state: State, model: Model, lease: Lease) -> None:

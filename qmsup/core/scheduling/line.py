@@ -37,6 +37,8 @@ class Because(StrEnum):
     """The model takes no new requests until somebody is served who has waited long enough."""
     RESERVED = "reserved"
     """What would be loaded or stopped is needed by somebody who has waited long enough."""
+    RECOVERING = "recovering"
+    """What is in flight since before the scheduler's start is not known yet, so nothing is loaded or stopped."""
     RENDERING = "rendering"
     """An image or a video is being made, which takes more memory at its peak than it seems."""
     SILENT = "silent"

@@ -3,7 +3,7 @@
 A worker's greeting is its whole word: a lease or a waiter of its that it does not name is not there any more.
 """
 
-from qmsup.core.scheduling import leases, requests, waiting
+from qmsup.core.scheduling import leases, recovery, requests, waiting
 from qmsup.core.scheduling.events import ListenerJoined, LiveLease, Outcome
 from qmsup.core.scheduling.records import Lease, Listener
 from qmsup.core.scheduling.state import State
@@ -26,6 +26,7 @@ def joined(state: State, event: ListenerJoined) -> None:
         _take_over(state, listener, live)
     for arrival in event.waiting:
         requests.arrived(state, arrival)
+    recovery.heard_of(state, event.listener)
 
 
 def suspected(state: State, worker: WorkerId) -> None:
@@ -42,6 +43,7 @@ def suspected(state: State, worker: WorkerId) -> None:
 def lost(state: State, worker: WorkerId) -> None:
     """A worker's process is gone."""
     state.lost.keep(worker, None)
+    recovery.heard_of(state, worker)
     listener = state.listeners.get(worker)
     if listener is not None:
         state.record("listener.lost", because=worker)

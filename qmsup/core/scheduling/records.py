@@ -290,6 +290,18 @@ class Law:
 
 
 @dataclass(slots=True, eq=False)
+class Missing:
+    """Workers that have something in flight from a former life of the scheduler, and have not told of it yet.
+
+    Attributes:
+        alarm: when they are waited for no longer.
+    """
+
+    workers: set[WorkerId]
+    alarm: Alarm | None = None
+
+
+@dataclass(slots=True, eq=False)
 class Ending:
     """The scheduler is shutting down.
 
@@ -317,5 +329,18 @@ class Idle:
     model: Model
 
 
-Due = Idle | Law | Guard | Returning | Taking | Lease | Waiter | Listener | Model | Ending | Places
+Due = (
+    Idle
+    | Law
+    | Guard
+    | Missing
+    | Returning
+    | Taking
+    | Lease
+    | Waiter
+    | Listener
+    | Model
+    | Ending
+    | Places
+)
 """Whatever a deadline is about."""

@@ -44,7 +44,7 @@ def give_up_start(state: State, model: Model) -> None:
 
 def stop_when_idle(state: State, model: Model) -> None:
     """A model that is closing stops with its last lease."""
-    if model.is_closing and model.is_ready and not model.leases:
+    if model.is_closing and model.is_ready and not model.leases and state.missing is None:
         stop(state, model)
 
 

@@ -13,6 +13,7 @@ from qmsup.core.scheduling import (
     pins,
     places,
     readings,
+    recovery,
     reload,
     requests,
     residency,
@@ -43,6 +44,7 @@ from qmsup.core.scheduling.events import (
     ProcessReady,
     ProcessStarting,
     ProcessStopped,
+    Recovered,
     ReleaseAsked,
     RequestAbandoned,
     RequestArrived,
@@ -58,6 +60,7 @@ from qmsup.core.scheduling.records import (
     Law,
     Lease,
     Listener,
+    Missing,
     Model,
     Places,
 )
@@ -210,6 +213,7 @@ def _take_of_operator(
     | PinAsked
     | DrainAsked
     | ConfigApplied
+    | Recovered
     | Woke
     | ShutdownAsked,
 ) -> None:
@@ -224,6 +228,8 @@ def _take_of_operator(
             _take_of_wish(state, event)
         case ConfigApplied(spec=spec):
             reload.applied(state, spec)
+        case Recovered():
+            recovery.begin(state, event)
         case Woke():
             while (due := state.deadlines.take_due(state.now)) is not None:
                 _time_has_come(state, due)
@@ -264,7 +270,7 @@ def _time_has_come(state: State, due: Due) -> None:
 
 
 def _time_has_come_for_residents(
-    state: State, due: Idle | Law | Guard | Returning | Taking
+    state: State, due: Idle | Law | Guard | Missing | Returning | Taking
 ) -> None:
     match due:
         case Idle(model=model):
@@ -273,6 +279,8 @@ def _time_has_come_for_residents(
             pass  # the hold that kept somebody has ended, and that has been looked at
         case Guard():
             shedding.time_is_up(state, due)
+        case Missing():
+            recovery.time_is_up(state, due)
         case Returning() | Taking():
             readings.is_overdue(state, due)
         case _:

@@ -57,6 +57,8 @@ def _held_by(state: State, model: Model) -> int:
 
 
 def _candidates(state: State) -> Iterator[Candidate]:
+    if state.missing is not None:
+        return  # what looks idle may be in use
     groups = members_of(state.spec)
     for model in state.residents:
         child = model.child

@@ -20,6 +20,7 @@ from qmsup.core.scheduling.records import (
     Law,
     Lease,
     Listener,
+    Missing,
     Model,
     Places,
     Swap,
@@ -67,6 +68,7 @@ class State:
         turns: ends of patience and of holds, which matter only to who waits in the line.
         refused, answered, lapsed, ended_jobs, lost: the last few, for those who ask again or answer late.
         is_draining: this box takes no more work.
+        missing: workers of which it is not known yet what they have in flight; None = all is known.
         stirred: models whose waiters may fare otherwise than when last judged.
         is_stirred: so may everybody's.
         closers: whom others wait for, since it has waited long enough.
@@ -97,6 +99,7 @@ class State:
         self.guard = Guard()
         self.places = Places()
         self.ending: Ending | None = None
+        self.missing: Missing | None = None
         self.is_draining = False
         self.uses = 0
         self.arrivals = 0

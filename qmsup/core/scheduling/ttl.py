@@ -10,7 +10,7 @@ def watch(state: State, model: Model) -> None:
     alarm = model.idle
     if alarm is None and not model.spec.ttl:
         return
-    at = _end_of(model)
+    at = _end_of(model) if state.missing is None else None
     if alarm is not None and alarm.is_live and alarm.at == at:
         return
     state.deadlines.cancel(alarm)

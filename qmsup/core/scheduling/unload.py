@@ -47,7 +47,7 @@ def _unload(state: State, model: Model, *, drain: bool) -> None:
     waiting.turn_away_all(state, model, refusal)
     if model.swap is not None:
         swaps.abort(state, model.swap, is_wanted_gone=True)
-    if drain and model.is_ready and model.leases:
+    if drain and model.is_ready and (model.leases or state.missing is not None):
         model.is_draining = True
         return
     if not drain:

@@ -11,6 +11,7 @@ _REASONS = {
     "collides": "another load under way meets what this one would load or stop",
     "busy": "a model that would have to stop has requests in flight",
     "held": "a model that would have to stop is held for a client that is likely to come back",
+    "recovering": "the scheduler has just begun, and what is in flight is not known yet",
     "rendering": "a render is under way, and nothing may be loaded beside it",
     "yields": "somebody who has waited too long comes first",
     "reserved": "what it would load or stop is kept for somebody who has waited too long",
