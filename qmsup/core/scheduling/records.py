@@ -229,8 +229,7 @@ class Model:
     def limit(self) -> int:
         """How many requests it takes at once. A child that runs with older arguments takes no more for the new ones."""
         spec, child = self.spec, self.child
-        if child is None:
-            return spec.slots
+        assert child is not None, "nothing is asked of what does not run"
         own = child.slots_by(spec)
         started = child.spec
         if started is spec or (started.argv, started.env) == (spec.argv, spec.env):
