@@ -26,7 +26,7 @@ from qmsup.processes.backends import generic
 from qmsup.processes.backends.choice import backend_of
 from qmsup.processes.child import Child
 from qmsup.processes.command import Launch, fixed_port, launch, says_slots
-from qmsup.processes.ports import Owner, PortPool, owner_of
+from qmsup.processes.ports import Owner, PortPool, is_taken, owner_of
 from qmsup.processes.spawn import spawn
 from qmsup.processes.stop import AloneAt
 from qmsup.spec import ModelSpec
@@ -172,7 +172,7 @@ class ChildHands:
         lines = output.last_lines(child.log, child.log_start)
         meaning = backend_of(self.running.spec.kind).meaning(status, lines)
         # Not every program says that it could not bind, and the last lines of one that does may be lost.
-        if status.signal is None and _is_port_anothers(self.running):
+        if status.signal is None and _has_lost_port(self.running):
             meaning = generic.port_taken()
         return Exited(
             how=status.words,
@@ -223,6 +223,11 @@ class ChildHands:
             return ProbeSaw(answer)
         self._inbox.watch(probe.fileno(), lambda: self._look(probe), events=probe.events)
         return None
+
+
+def _has_lost_port(running: Running) -> bool:
+    launch = running.launch
+    return launch.proves_port and is_taken(launch.port, stop.pids_of(running.child))
 
 
 def _is_port_anothers(running: Running) -> bool:

@@ -89,3 +89,9 @@ def owner_of(port: int, pids: Iterable[int]) -> Owner:
         if not listening:
             return Owner.OURS
     return Owner.FOREIGN
+
+
+def is_taken(port: int, pids: Iterable[int]) -> bool:
+    """Whether others have a local port: one listens there, or sends from it, as the kernel gives ports out for that."""
+    owner = owner_of(port, pids)
+    return owner is Owner.FOREIGN or (owner is Owner.NOBODY and not _is_free(port))

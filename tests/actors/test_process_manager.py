@@ -71,13 +71,15 @@ def manage(manage_with: ManageWith) -> Manage:
 
 
 class Thief(PortPool):
-    """Another program listens on the first ports at once, before the child that was given them can."""
+    """Another program takes the first ports at once, before the child that was given them can."""
 
-    def __init__(self, start: int, *, times: int = 1) -> None:
+    def __init__(self, start: int, *, times: int = 1, sends: bool = False) -> None:
         super().__init__(start)
         self.taken: list[int] = []
         self._left = times
         self._loot = ExitStack()
+        self._server = self._loot.enter_context(socket.create_server(("127.0.0.1", 0)))
+        self._sends = sends
 
     @override
     def take(self) -> int:
@@ -85,8 +87,17 @@ class Thief(PortPool):
         self.taken.append(port)
         if self._left:
             self._left -= 1
-            self._loot.enter_context(socket.create_server(("127.0.0.1", port)))
+            self._loot.enter_context(self._steal(("127.0.0.1", port)))
         return port
+
+    def _steal(self, address: tuple[str, int]) -> socket.socket:
+        if not self._sends:
+            return socket.create_server(address)
+        client = socket.create_connection(self._server.getsockname(), source_address=address)
+        client.setsockopt(
+            socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0"
+        )  # leaves no trace
+        return client
 
     def __enter__(self) -> "Thief":
         return self
@@ -322,11 +333,13 @@ def test_a_child_that_lost_its_port_to_another_gets_a_new_one(
     assert ready.upstream == f"127.0.0.1:{starts[1].port}"
 
 
+@pytest.mark.parametrize("sends", [False, True])
 @pytest.mark.parametrize("words", ["", "2>/dev/null"])
 def test_a_port_that_is_stolen_before_the_child_has_bound_it_is_given_up_for_another(
-    manage_with: ManageWith, reports: Reports, words: str
+    manage_with: ManageWith, reports: Reports, words: str, sends: bool
 ) -> None:
-    with Thief(FIRST_PORT) as ports:
+    # Not where a child of a test before had connections: the port of one that sends must be wholly unused.
+    with Thief(LAST_PORT - 2, sends=sends) as ports:
         line = " ".join((*fake_command(), words, "|| exit 1"))
         owner = manage_with(replace(fake_spec(), argv=("sh", "-c", line)), ports)
 

@@ -6,7 +6,7 @@ import pytest
 
 from qmsup.errors import ChildError
 from qmsup.processes import ports
-from qmsup.processes.ports import Owner, PortPool, owner_of
+from qmsup.processes.ports import Owner, PortPool, is_taken, owner_of
 from tests.support.children import FIRST_PORT
 
 
@@ -61,3 +61,19 @@ def test_a_port_that_nobody_listens_on_is_nobodys() -> None:
         bound.bind(("127.0.0.1", 0))
 
         assert owner_of(bound.getsockname()[1], [os.getpid()]) is Owner.NOBODY
+
+
+def test_a_port_that_another_listens_on_is_taken_from_a_child() -> None:
+    with socket.create_server(("127.0.0.1", FIRST_PORT)):
+        assert is_taken(FIRST_PORT, [1])
+        assert not is_taken(FIRST_PORT, [os.getpid()])
+
+    assert not is_taken(FIRST_PORT, [1])
+
+
+def test_a_port_that_another_sends_from_is_taken_too() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        source = ("127.0.0.1", FIRST_PORT)
+        with socket.create_connection(server.getsockname(), source_address=source):
+            assert owner_of(FIRST_PORT, [1]) is Owner.NOBODY
+            assert is_taken(FIRST_PORT, [1])

@@ -17,12 +17,14 @@ from typing import Any, TypeVar
 import psutil
 import requests
 
+from tests.support.claiming import claim_ports
 from tests.support.leaks import marked_with
 from tests.support.models import llama_server, tiny_model
 from tests.support.servers import free_port
 
 FAKE_CHILD = Path(__file__).parents[1] / "fakes" / "child.py"
 _MARK = "QMSUP_TEST_BOX"
+_START_PORT = claim_ports()
 _READY_WITHIN = 30.0
 _GONE_WITHIN = 30.0
 
@@ -156,7 +158,7 @@ def serving(
             for name, more in (listeners or {"main": {}}).items()
         },
         "models": models,
-        "startPort": free_port(),
+        "startPort": _START_PORT,
         "logFormat": "json",
         "unloadTimeout": 2,
         **keys,
