@@ -54,7 +54,8 @@ class ModelSpec:
         argv: the command as a shell would split it, no shell runs. May hold `${PORT}` anywhere.
         env: `KEY=value` strings laid over the scrubbed environment.
         upstream: `http://127.0.0.1:${PORT}` unless the operator named another address.
-        ready_check: a path that answers 200 when ready, or `none`, or `tcp`.
+        stop_argv: runs in place of TERM; may hold `${PORT}` and `${PID}`. Empty = TERM.
+        ready_check: a path that answers 200 when ready, or `none`, `tcp`, or `log:REGEX` (a line of its log).
         est_vram: what the operator says it needs on the GPU; 0 = unknown.
         est_ram: what it needs of the box's memory: all of it in the RAM pool (0 = unknown), else what it offloads.
         slots: concurrent requests at most (`concurrencyLimit`, else the command's `-np`, else the kind's default).
@@ -68,6 +69,7 @@ class ModelSpec:
     aliases: tuple[str, ...] = ()
     unlisted: bool = False
     env: tuple[str, ...] = ()
+    stop_argv: tuple[str, ...] = ()
     upstream: str = "http://127.0.0.1:${PORT}"
     ready_check: str = "/health"
     start_timeout: Seconds = Seconds(120.0)
@@ -192,6 +194,8 @@ class Spec:
     """The largest request body, in bytes after decoding."""
     scheduler_grace: Seconds = Seconds(15.0)
     shutdown_drain: Seconds = Seconds(5.0)
+    preload: tuple[ModelId, ...] = ()
+    """Loaded once the scheduler has started, in this order."""
     log_level: str = "info"
     log_format: str = "auto"
     access_log: bool = True

@@ -26,13 +26,15 @@ from qmsup.processes.backends import generic
 from qmsup.processes.backends.choice import backend_of
 from qmsup.processes.child import Child
 from qmsup.processes.command import Launch, fixed_port, launch, says_slots
+from qmsup.processes.log_watch import LogWatch
 from qmsup.processes.ports import Owner, PortPool, is_taken, owner_of
 from qmsup.processes.spawn import spawn
 from qmsup.processes.stop import AloneAt
+from qmsup.processes.stop_command import StopCommand, run_stop_command
 from qmsup.spec import ModelSpec
 from qmsup.units import Seconds
 from qmsup.upstream.probe import Answer, Found, Probe
-from qmsup.upstream.readiness import ReadinessCheck
+from qmsup.upstream.readiness import LOG_CHECK, ReadinessCheck
 
 _log = Log("child")
 _NONCE_BYTES = 16
@@ -52,20 +54,40 @@ class ProbeSaw:
     answer: Answer
 
 
+@dataclass(frozen=True, slots=True)
+class StopCommandEnded:
+    """The `cmdStop` of the child has ended, well or not."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Running:
-    """A child, and what it was started with: the configuration may be another by now."""
+    """A child, and what it was started with: the configuration may be another by now.
+
+    Attributes:
+        log_watch: readiness is a line of its log, not an answer.
+    """
 
     child: Child
     launch: Launch
     check: ReadinessCheck
+    log_watch: LogWatch | None
     spec: ModelSpec
 
 
 class ChildHands:
     """At most one child at a time, and those that were given up."""
 
-    __slots__ = ("_alone", "_given_up", "_has_told_end", "_inbox", "_ports", "_probe", "running")
+    __slots__ = (
+        "_alone",
+        "_given_up",
+        "_has_run_stop_command",
+        "_has_told_end",
+        "_inbox",
+        "_ports",
+        "_probe",
+        "_stop_command",
+        "running",
+    )
 
     def __init__(self, inbox: PollingInbox, ports: PortPool) -> None:
         """Hold nothing yet; `inbox` is the owner's, `ports` are shared with all owners."""
@@ -75,6 +97,8 @@ class ChildHands:
         self._given_up: list[Child] = []
         self._alone: AloneAt | None = None
         self._has_told_end = False
+        self._stop_command: StopCommand | None = None
+        self._has_run_stop_command = False
         self.running: Running | None = None
 
     def spawn(self, spec: ModelSpec, incarnation: Incarnation) -> Spawned | SpawnFailed:
@@ -91,14 +115,21 @@ class ChildHands:
             return SpawnFailed(reason=str(error))
         asks_slots = backend_of(spec.kind).tells_slots and not says_slots(spec)
         check = ReadinessCheck(spec.ready_check, run.host, run.port, asks_slots=asks_slots)
-        self.running = Running(child=child, launch=run, check=check, spec=spec)
+        watch = None
+        if spec.ready_check.startswith(LOG_CHECK):
+            pattern = spec.ready_check.removeprefix(LOG_CHECK)
+            watch = LogWatch(child.log, child.log_start, pattern)
+        self.running = Running(child=child, launch=run, check=check, log_watch=watch, spec=spec)
         self._alone = None
-        self._has_told_end = False
+        self._has_told_end = self._has_run_stop_command = False
         self._inbox.watch(child.pidfd, lambda: ChildEnded(child) if child.exit() else None)
         return Spawned(can_be_asked=check.asks_http, can_be_watched=run.proves_port)
 
     def start_probe(self) -> ProbeAnswered | None:
         """Ask whether it is ready; None = ProbeSaw will tell."""
+        watch = self._child().log_watch
+        if watch is not None:
+            return self._read_log(watch)
         try:
             probe = self._child().check.ask()
         except OSError as error:
@@ -117,6 +148,15 @@ class ChildHands:
             return ProbeAnswered(
                 readiness=Readiness.NOT_YET, words=answer.words, is_answer=is_answer
             )
+        return self._ready(running, answer.words)
+
+    def _read_log(self, watch: LogWatch) -> ProbeAnswered:
+        if watch.saw():
+            return self._ready(self._child(), "the line was in its log")
+        words = "its log has no line yet that matches checkEndpoint"
+        return ProbeAnswered(readiness=Readiness.NOT_YET, words=words)
+
+    def _ready(self, running: Running, words: str) -> ProbeAnswered:
         port = running.launch.port
         if _is_port_anothers(running):
             words = (
@@ -124,7 +164,7 @@ class ChildHands:
                 " end that, or choose another port"
             )
             return ProbeAnswered(readiness=Readiness.FOREIGN, words=words)
-        return ProbeAnswered(readiness=Readiness.READY, words=answer.words, is_answer=True)
+        return ProbeAnswered(readiness=Readiness.READY, words=words, is_answer=True)
 
     def look_at_work(self) -> WorkSeen:
         """What all of the child has done so far."""
@@ -141,10 +181,40 @@ class ChildHands:
             self._probe = None
 
     def terminate(self) -> None:
-        """Send TERM to the child's process group, and see what else there is of it while that takes effect."""
+        """Run `cmdStop`, or send TERM to the child's process group, and see meanwhile what else there is of it."""
         child = self._child().child
-        stop.terminate(child)
+        self._ask_to_end(self._child())
         self._alone = stop.look_around(child)
+
+    def stop_command_ended(self) -> None:
+        """Take notice of that. One that failed has stopped nothing, so TERM follows."""
+        code = self._end_stop_command()
+        if code and self.running is not None:
+            model = self.running.spec.id
+            _log.warning("child.stop_command_failed", model=model, code=code, hint="see its log")
+            stop.terminate(self.running.child)
+
+    def _ask_to_end(self, running: Running) -> None:
+        if self._has_run_stop_command:
+            return
+        if running.launch.stop_argv:
+            try:
+                command = run_stop_command(running.launch, running.child)
+            except ChildError as error:
+                _log.warning("child.stop_command_failed", model=running.spec.id, error=str(error))
+            else:
+                self._stop_command = command
+                self._has_run_stop_command = True
+                self._inbox.watch(command.pidfd, StopCommandEnded)
+                return
+        stop.terminate(running.child)
+
+    def _end_stop_command(self) -> int | None:
+        command, self._stop_command = self._stop_command, None
+        if command is None:
+            return None
+        self._inbox.forget(command.pidfd)
+        return command.close()
 
     def kill(self) -> Gone | None:
         """Send KILL to what came from the child; Gone once its leader has ended and nothing else lives."""
@@ -154,6 +224,7 @@ class ChildHands:
             return None
         self._inbox.forget(child.pidfd)
         lines = "" if self._has_told_end else output.last_lines(child.log, child.log_start)
+        self._end_stop_command()
         self._bury(child)
         self.running = None
         return Gone(last_lines=lines)
@@ -186,6 +257,7 @@ class ChildHands:
         child = self._child().child
         _log.error("child.stuck", model=child.record.model, pid=child.pid)
         self._given_up.append(child)
+        self._end_stop_command()
         self.running = None
 
     def close(self, *, keep: bool, grace: Seconds) -> None:
@@ -197,15 +269,22 @@ class ChildHands:
         self._given_up.clear()
         if self.running is None:
             return
-        child, self.running = self.running.child, None
+        running, self.running = self.running, None
+        child = running.child
         self._inbox.forget(child.pidfd)
         if keep:
             child.let_go()
-        elif stop.end(child, grace=grace):
+        elif self._end(running, grace):
             self._ports.give_back(child.record.port)
         else:
             _log.error("child.stuck", model=child.record.model, pid=child.pid)
             child.let_go()
+
+    def _end(self, running: Running, grace: Seconds) -> bool:
+        self._ask_to_end(running)
+        has_ended = stop.end(running.child, grace=grace)
+        self._end_stop_command()
+        return has_ended
 
     def _child(self) -> Running:
         assert self.running is not None, (

@@ -14,7 +14,7 @@ from typing import assert_never
 import pykka
 from typing_extensions import override
 
-from qmsup.actors.child_hands import ChildEnded, ChildHands, ProbeSaw, Running
+from qmsup.actors.child_hands import ChildEnded, ChildHands, ProbeSaw, Running, StopCommandEnded
 from qmsup.actors.inbox import PollingInbox, TimeIsUp
 from qmsup.core.lifecycle import effects as do
 from qmsup.core.lifecycle import events as happened
@@ -103,6 +103,8 @@ class ProcessManager(pykka.ThreadingActor):
                 self._take(happened.TimePassed())
             case ProbeSaw(answer=answer):
                 self._take(self._hands.judge(answer))
+            case StopCommandEnded():
+                self._hands.stop_command_ended()
             case ChildEnded(child=child):
                 self._take(self._hands.ended(child))
             case SpecChanged(spec=spec):

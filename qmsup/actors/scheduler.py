@@ -29,6 +29,7 @@ from qmsup.actors.onlooker import Onlooker
 from qmsup.actors.orders import ORDERS, Orders
 from qmsup.actors.reload import Reload
 from qmsup.actors.sightings import MemorySeen
+from qmsup.actors.standing import StandingKeeper, read_former
 from qmsup.actors.state_store import StateOnDisk
 from qmsup.actors.tree import ProcessTree
 from qmsup.actors.watching import Watching
@@ -39,6 +40,7 @@ from qmsup.core.scheduling.events import (
     AskWithdrawn,
     ConfigApplied,
     Event,
+    LoadAsked,
     ShutdownAsked,
     Woke,
 )
@@ -121,18 +123,25 @@ class SchedulerActor(pykka.ThreadingActor):
             _log.exception("scheduler.cannot_start")
             self._on_break()
             raise
-        self._onlooker = Onlooker(time.time() - _now())
+        offset = time.time() - _now()
+        self._onlooker = Onlooker(offset)
+        self._standing = StandingKeeper(self._state, offset)
         self._feed = FeedActor.start(
             endpoint=places.feed_endpoint(), epoch=self._life.epoch, tell=self.actor_ref.tell
         )
         self._watching = Watching(self._life.open_reader, self.actor_ref.tell, self._core.state)
-        self._recall()
+        self._recall(offset)
         self._inbox.watch(self._router.fileno(), self._receive, eager=True)
         _log.info("scheduler.started", epoch=self._life.epoch, endpoint=self._life.endpoint)
+        for model in self._spec.preload:  # as if somebody had asked, who needs no answer
+            self.actor_ref.tell(LoadAsked(ask=AskId(f"preload {model}"), model=model))
 
-    def _recall(self) -> None:
-        """Know what former lives measured before the first model is wanted."""
+    def _recall(self, offset: float) -> None:
+        """Know how things stood, and what was measured, before the first model is wanted."""
         try:
+            former = read_former(self._state.standing(), offset)
+            if former is not None:
+                self._handle(former.event)
             for known in self._state.known_of(self._spec.models.values()):
                 self._handle(known)
         except Exception:
@@ -247,10 +256,13 @@ class SchedulerActor(pykka.ThreadingActor):
                 continue
             if type(effect) is Record:
                 self._onlooker.note(effect, now)
+                if effect.decision.startswith("job."):
+                    self._standing.hurry(now)
             elif type(effect) in ORDERS:
                 self._watching.stir()
             self._orders.carry_out(effect)
         self._onlooker.stir(now)
+        self._standing.stir(now)
         if self._checks:
             invariants.check(self._core.state, _now())
 
@@ -270,6 +282,7 @@ class SchedulerActor(pykka.ThreadingActor):
 
     def _end(self) -> None:
         self._journal.flush()  # before the writer is told to end, too
+        self._standing.keep(self._core.state)
         self._on_end()
 
     def _look_at_the_clock(self) -> None:
@@ -277,6 +290,8 @@ class SchedulerActor(pykka.ThreadingActor):
         self._journal.work(now)
         if self._onlooker.due is not None and now >= self._onlooker.due:
             self._show(None)
+        if self._standing.due is not None and now >= self._standing.due:
+            self._standing.keep(self._core.state)
         for event in self._workers.silent_since(now):
             self._handle(event)
         if self._wake_at is not None and now >= self._wake_at:
@@ -296,6 +311,7 @@ class SchedulerActor(pykka.ThreadingActor):
             self._next_roll_call,
             self._journal.due,
             self._onlooker.due,
+            self._standing.due,
         )
         self._inbox.wake_at(min((t for t in wishes if t is not None), default=None))
 

@@ -28,6 +28,12 @@ class Names:
         if not self.is_model(name):
             self._problems.follow(path, self.unknown(name))
 
+    def model_called(self, name: str, path: Path) -> ModelId:
+        """The model of this name or alias; one that there is not is noted."""
+        model = name if name in self._ids else self._aliases.get(name, name)
+        self.check(model, path)
+        return ModelId(model)
+
     def is_model(self, name: str) -> bool:
         """Whether a model is called so. With no model at all there is nothing to compare with."""
         return name in self._ids or not self._ids
@@ -39,6 +45,15 @@ class Names:
             return f"{key_text(name)} is an alias; write the model's name, {model}"
         hint = did_you_mean(name, [*short, *self._ids])
         return f"there is no model {key_text(name)}{hint or '; add it under models, or remove it here'}"
+
+
+def resolve_preload(shape: Shape, names: Names) -> tuple[ModelId, ...]:
+    """The models to load at the start, each once."""
+    written = enumerate(shape.hooks.on_startup.preload)
+    found = (
+        names.model_called(name, ("hooks", "on_startup", "preload", at)) for at, name in written
+    )
+    return tuple(dict.fromkeys(found))
 
 
 def resolve_groups(shape: Shape, names: Names, problems: Problems) -> tuple[GroupSpec, ...]:

@@ -108,6 +108,7 @@ def _resolve(document: Document, env: Mapping[str, str]) -> Spec | None:
     matrix = resolve_matrix(shape, names, problems)
     scheduler = catalogues.resolve_scheduler(shape.scheduler, names)
     listeners = catalogues.resolve_listeners(shape, problems)
+    preload = catalogues.resolve_preload(shape, names)
     catalogues.check_loops(models, listeners, problems)
     _check_exit(shape, problems)
     return Spec(
@@ -128,6 +129,7 @@ def _resolve(document: Document, env: Mapping[str, str]) -> Spec | None:
         max_body=int(shape.max_body_mb * _BYTES_PER_MB),
         scheduler_grace=seconds_from_ms(shape.scheduler_grace_ms),
         shutdown_drain=seconds_from_ms(shape.shutdown_drain_ms),
+        preload=preload,
         log_level="warning" if shape.log_level == "warn" else shape.log_level,
         log_format=shape.log_format,
         access_log=shape.access_log,

@@ -13,6 +13,7 @@ from qmsup.spec import Kind, ModelSpec
 from qmsup.units import Seconds, mib_from_gb
 
 _LOCAL = f"http://127.0.0.1:{PORT}"
+_LOG = "log:"
 _CHECK_PATH = re.compile(r"/[!-~]*")
 _LONGEST_FILE_NAME = 240
 _RENDERED = frozenset({"image", "video"})
@@ -83,6 +84,7 @@ class _Model:
             aliases=tuple(a for a in dict.fromkeys(section.aliases) if a != self._name),
             unlisted=section.unlisted,
             env=tuple(section.env),
+            stop_argv=self._stop_argv(),
             upstream=self._upstream(argv),
             ready_check=self._ready_check(kind),
             start_timeout=Seconds(timeout),
@@ -115,6 +117,13 @@ class _Model:
             self._wrong("cmd", "starts with an empty word; write the program first")
         return argv
 
+    def _stop_argv(self) -> tuple[str, ...]:
+        try:
+            return commands.split(self._section.cmd_stop)
+        except ValueError as error:
+            self._wrong("cmdStop", f"cannot be split: {str(error).lower()}; close it, or escape it")
+            return ()
+
     def _upstream(self, argv: tuple[str, ...]) -> str:
         proxy = self._section.proxy
         if not proxy:
@@ -145,12 +154,24 @@ class _Model:
         check = self._section.check_endpoint
         if not check:
             return commands.READY_CHECK[kind]
-        if check.startswith("log:"):
-            self._wrong("checkEndpoint", "log:… is not supported yet in this version; write a path")
+        if check.startswith(_LOG):
+            self._check_pattern(check.removeprefix(_LOG))
         elif check not in ("none", "tcp") and not _CHECK_PATH.fullmatch(check):
             told = shown(("checkEndpoint",), check)
-            self._wrong("checkEndpoint", f"must be a path like /health, or none, or tcp{told}")
+            self._wrong(
+                "checkEndpoint", f"must be a path like /health, or none, tcp or log:REGEX{told}"
+            )
         return check
+
+    def _check_pattern(self, pattern: str) -> None:
+        try:
+            re.compile(pattern)
+        except (re.error, RecursionError, OverflowError) as error:
+            said = f"is no regular expression: {error}"
+        else:
+            said = "" if pattern else "lacks what to look for"
+        if said:
+            self._wrong("checkEndpoint", f"log: {said}; write for example log:listening on")
 
     def _check_env(self) -> None:
         for at, entry in enumerate(self._section.env):

@@ -122,6 +122,11 @@ class ModelSection(Section):
     cmd: Text = Field(
         default="", description="split as a shell would, no shell runs; ${PORT} is a free port"
     )
+    cmd_stop: Text = Field(
+        default="",
+        description="runs in place of TERM, for commands that have others do the work;"
+        " ${PID} is the process of cmd",
+    )
     kind: Literal["llama-server", "sd-server", "generic"] | None = Field(
         default=None, description="default: guessed from the command's name"
     )
@@ -135,7 +140,8 @@ class ModelSection(Section):
     )
     check_endpoint: Text = Field(
         default="",
-        description="a path that answers 200 when ready, or none, or tcp; default by kind",
+        description="a path that answers 200 when ready, or none, tcp, or log:REGEX (a line of its log);"
+        " default by kind",
     )
     concurrency_limit: int = Field(
         default=0,
@@ -194,6 +200,18 @@ class MatrixSection(Section):
     )
 
 
+class StartupSection(Section):
+    """What is done once the scheduler has started."""
+
+    preload: Texts = Field(default_factory=list, description="models to load, in this order")
+
+
+class HooksSection(Section):
+    """What is done when something happens."""
+
+    on_startup: StartupSection = Field(default_factory=StartupSection, alias="on_startup")
+
+
 class Shape(Section):
     """The whole file."""
 
@@ -210,6 +228,7 @@ class Shape(Section):
         default_factory=dict, description="default: main, 127.0.0.1:8080, every model"
     )
     scheduler: SchedulerSection = Field(default_factory=SchedulerSection)
+    hooks: HooksSection = Field(default_factory=HooksSection)
     macros: Macros = Field(default_factory=dict, description="${NAME} in the texts of this file")
     api_keys: Texts = Field(default_factory=list, repr=False, description="empty = open")
     vram_budget_gb: Gigabytes = Field(
@@ -255,6 +274,8 @@ SECTIONS: Mapping[str, type[Section]] = {
     "matrix": MatrixSection,
     "listeners.NAME": ListenerSection,
     "scheduler": SchedulerSection,
+    "hooks": HooksSection,
+    "hooks.on_startup": StartupSection,
 }
 """Every place with known keys."""
 
@@ -269,8 +290,10 @@ def place_of(path: tuple[str | int, ...]) -> str:
     match path:
         case ():
             return ""
-        case ("scheduler" | "matrix" as section,):
+        case ("scheduler" | "matrix" | "hooks" as section,):
             return section
+        case ("hooks", "on_startup"):
+            return "hooks.on_startup"
         case ("models" | "groups" | "listeners" as section, str()):
             return f"{section}.NAME"
         case ("models", str(), "capabilities"):

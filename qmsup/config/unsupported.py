@@ -7,13 +7,13 @@ from qmsup.config.problems import Path
 
 NOT_YET: dict[str, frozenset[str]] = {
     "": frozenset({
-        "hooks", "peers", "hosts", "routes", "control", "routing",
+        "peers", "hosts", "routes", "control", "routing",
         "includeAliasesInList", "profiles", "selectors", "performance", "store", "ui",
         "logToStdout", "logTimeFormat", "metricsMaxInMemory", "captureBuffer",
     }),
     "listeners.*": frozenset({"routes"}),
     "models.*": frozenset({
-        "filters", "cmdStop", "metadata", "timeouts", "sendLoadingState",
+        "filters", "metadata", "timeouts", "sendLoadingState",
     }),
 }  # fmt: skip
 """Where (`*` stands for a name) → keys. `""` is the top level."""

@@ -33,7 +33,8 @@ class Launch:
 
     Attributes:
         host, port: where the child will answer.
-        proves_port: its port must turn out to belong to its session.
+        proves_port: its port must turn out to belong to one of its processes.
+        stop_argv: what to run in place of TERM, but for the child's pid; empty = TERM.
     """
 
     argv: tuple[str, ...]
@@ -42,6 +43,7 @@ class Launch:
     port: int
     nonce: str
     proves_port: bool
+    stop_argv: tuple[str, ...] = ()
 
     @property
     def upstream(self) -> str:
@@ -76,6 +78,11 @@ def says_slots(spec: ModelSpec) -> bool:
     return any(word in {"-np", "--parallel"} for word in spec.argv)
 
 
+def works_elsewhere(spec: ModelSpec) -> bool:
+    """Whether the program has the work done outside of its own session, perhaps among other files."""
+    return bool(spec.argv) and PurePath(spec.argv[0]).name in _ELSEWHERE
+
+
 def launch(spec: ModelSpec, port: int, *, nonce: str, base: Mapping[str, str]) -> Launch:
     """Spell out a start on a port.
 
@@ -100,7 +107,9 @@ def launch(spec: ModelSpec, port: int, *, nonce: str, base: Mapping[str, str]) -
         host=host,
         port=answering_port,
         nonce=nonce,
-        proves_port=host in _LOOPBACK and PurePath(argv[0]).name not in _ELSEWHERE,
+        # What takes a command of its own to be stopped (docker behind a script) is not among the child's processes.
+        proves_port=host in _LOOPBACK and not works_elsewhere(spec) and not spec.stop_argv,
+        stop_argv=tuple(word.replace(_PORT, str(port)) for word in spec.stop_argv),
     )
 
 

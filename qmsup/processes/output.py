@@ -1,5 +1,7 @@
 """A child's log. The child writes it itself (O_APPEND): a pipe would break with its reader, or fill up and block."""
 
+import contextlib
+import errno
 import os
 import re
 import time
@@ -11,6 +13,7 @@ from qmsup.places import log_file, make_private
 
 _ROTATE_AT = 64 * 1024 * 1024
 """Bytes. Looked at between starts, as a running child cannot be told to write elsewhere."""
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 _TAIL_BYTES = 16 * 1024
 _LINE_CHARACTERS = 500
 _COLOURS = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
@@ -19,6 +22,8 @@ _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 
 def open_log(model: ModelId) -> tuple[Path, int]:
     """The model's log, made if need be: its path, and a descriptor that appends.
+
+    With the disk full it goes nowhere: better a model without a log than none.
 
     Raises:
         ChildError: it cannot be written.
@@ -30,6 +35,8 @@ def open_log(model: ModelId) -> tuple[Path, int]:
             path.replace(path.with_suffix(".log.1"))
         return path, os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
+        if error.errno in DISK_FULL:
+            return path, os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         message = f"cannot write the log {path}: {error.strerror}; set QMSUP_STATE_DIR to a folder of yours"
         raise ChildError(message) from error
 
@@ -41,7 +48,8 @@ def mark_start(fd: int, *, program: str, port: int, incarnation: Incarnation) ->
     """
     clock = time.strftime("%Y-%m-%dT%H:%M:%S%z")
     line = f"=== qmsup {clock} start {incarnation}: {program} on port {port} ===\n"
-    os.write(fd, line.encode(errors="replace"))
+    with contextlib.suppress(OSError):  # the disk is full
+        os.write(fd, line.encode(errors="replace"))
     return os.fstat(fd).st_size
 
 

@@ -4,6 +4,7 @@ It is written before the child is spawned, when only the nonce is known, and aga
 in which a child can be lost.
 """
 
+import contextlib
 import json
 import os
 from collections.abc import Iterator
@@ -81,19 +82,23 @@ def write(record: Record) -> None:
         fresh.write_text(json.dumps(asdict(record)))
         fresh.replace(path)
     except OSError as error:
+        with contextlib.suppress(OSError):
+            fresh.unlink(missing_ok=True)
         message = f"cannot write {path}: {error.strerror}; set QMSUP_STATE_DIR to a folder of yours"
         raise ChildError(message) from error
 
 
 def erase(record: Record) -> None:
     """The child is gone, or was never spawned."""
-    record.path.unlink(missing_ok=True)
+    with contextlib.suppress(OSError):
+        record.path.unlink(missing_ok=True)
 
 
-def read_all() -> Iterator[Record]:
-    """Every record there is. What cannot be read is removed: it proves nothing."""
+def read_all(*, removes_unreadable: bool = True) -> Iterator[Record]:
+    """Every record there is. What cannot be read is removed, unless told otherwise: it proves nothing."""
     for path in sorted(children_dir().glob("*")):
         try:
             yield Record(**json.loads(path.read_text()))
         except (OSError, ValueError, TypeError):
-            path.unlink(missing_ok=True)
+            if removes_unreadable:
+                path.unlink(missing_ok=True)

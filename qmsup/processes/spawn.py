@@ -1,5 +1,6 @@
 """How a child is started: leader of its own session, deaf to our terminal, writing its own log."""
 
+import errno
 import os
 import shutil
 import signal
@@ -15,6 +16,7 @@ from qmsup.log import Log
 from qmsup.processes import output, records
 from qmsup.processes.child import Child
 from qmsup.processes.command import Launch
+from qmsup.processes.machines import machine_of
 from qmsup.processes.procfs import stat_of
 from qmsup.processes.records import Record
 
@@ -36,7 +38,7 @@ def spawn(launch: Launch, *, model: ModelId, incarnation: Incarnation) -> Child:
         log_start = output.mark_start(
             descriptor, program=program, port=launch.port, incarnation=incarnation
         )
-        records.write(record)
+        _keep(record)
         process = _start(launch, descriptor, model)
     except ChildError:
         records.erase(record)
@@ -44,6 +46,21 @@ def spawn(launch: Launch, *, model: ModelId, incarnation: Incarnation) -> Child:
     finally:
         os.close(descriptor)
     return _child(process, record, log, log_start)
+
+
+def _keep(record: Record) -> None:
+    try:
+        records.write(record)
+    except ChildError as error:
+        if (
+            not isinstance(error.__cause__, OSError)
+            or error.__cause__.errno not in output.DISK_FULL
+        ):
+            raise
+        hint = (
+            "make room: should the scheduler die without ending it, nobody will know of this child"
+        )
+        _log.warning("child.unrecorded", model=record.model, error=str(error), hint=hint)
 
 
 def _child(process: subprocess.Popen[bytes], record: Record, log: Path, log_start: int) -> Child:
@@ -103,8 +120,16 @@ def _why(launch: Launch, error: OSError | ValueError, model: ModelId) -> str:
             return f"{found} cannot be run: the interpreter that its first line names is missing"
         case PermissionError():
             return f"{program} may not be run: chmod +x it, or correct the path in {key}"
-        case OSError():
-            words = error.strerror or str(error)
-            return f"{program} could not be started ({words}): check {key}"
-        case ValueError():
-            return f"{program} could not be started ({error}): check {key} and models.{model}.env"
+        case OSError(errno=errno.ENOEXEC):
+            what = _what_is(found or program)
+            return f"{program} could not be started (Exec format error): it {what}; correct {key}"
+        case _:
+            words = getattr(error, "strerror", None) or str(error)
+            return f"{program} could not be started ({words}): check {key} and models.{model}.env"
+
+
+def _what_is(program: str) -> str:
+    kind = machine_of(program)
+    if kind:
+        return f"is built for {kind}, and this machine is {os.uname().machine}"
+    return "is no program, nor a script that begins with #!"

@@ -139,8 +139,7 @@ def bury(child: Child) -> None:
 
 
 def end(child: Child, *, grace: Seconds) -> bool:
-    """TERM, wait, KILL, reap: the whole stop, for the end of its owner. Waits; whether nothing is left."""
-    terminate(child)
+    """Wait for a child that was asked to end, KILL, reap: for the end of its owner. Whether nothing is left."""
     _wait_for_exit(child, grace)
     until = time.monotonic() + _KILL_PATIENCE
     while kill_all(child):

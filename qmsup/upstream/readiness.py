@@ -6,6 +6,8 @@ from qmsup.upstream.probe import Answer, Found, Probe
 
 NO_CHECK = "none"
 TCP_CHECK = "tcp"
+LOG_CHECK = "log:"
+"""Before a regular expression: the log tells, and nobody is asked."""
 _SLOTS_PATH = "/props"
 _DEFAULT_PATH = "/health"
 
@@ -39,7 +41,7 @@ class ReadinessCheck:
     @property
     def asks_http(self) -> bool:
         """An answer proves that the child lives; a connection alone does not, as the kernel accepts it."""
-        return self._check not in (NO_CHECK, TCP_CHECK)
+        return self._check.startswith("/")
 
     def ask(self) -> Probe | None:
         """The next question, not begun; None = it is ready as soon as it runs.

@@ -337,9 +337,18 @@ BAD: dict[str, tuple[str, ...]] = {
     "models: {m: {cmd: x, proxy: 'http://127.0.0.1:8080'}}": (
         "f:1: models.m.proxy: is where listener main listens; write where the command listens",),
     "models: {m: {cmd: llama-server, checkEndpoint: healthy}}": (
-        'f:1: models.m.checkEndpoint: must be a path like /health, or none, or tcp, not "healthy"',),
-    "models: {m: {cmd: llama-server, checkEndpoint: 'log:ready'}}": (
-        "f:1: models.m.checkEndpoint: log:… is not supported yet in this version; write a path",),
+        'f:1: models.m.checkEndpoint: must be a path like /health, or none, tcp or log:REGEX, not "healthy"',),
+    "models: {m: {cmd: llama-server, checkEndpoint: 'log:('}}": (
+        (
+            "f:1: models.m.checkEndpoint: log: is no regular expression: missing ), unterminated subpattern"
+            " at position 0; write for example log:listening on"
+        ),),
+    "models: {m: {cmd: llama-server, checkEndpoint: 'log:'}}": (
+        "f:1: models.m.checkEndpoint: log: lacks what to look for; write for example log:listening on",),
+    "models: {m: {cmd: llama-server, cmdStop: \"docker stop 'm\"}}": (
+        "f:1: models.m.cmdStop: cannot be split: no closing quotation; close it, or escape it",),
+    "models: {m: {cmd: llama-server}}\nhooks: {on_startup: {preload: [m, n]}}": (
+        'f:2: hooks.on_startup.preload[1]: there is no model n; add it under models, or remove it here',),
     "models: {m: {cmd: llama-server, env: [A=b, secret, =x]}}": (
         "f:1: models.m.env[1]: must be KEY=value", "f:1: models.m.env[2]: must be KEY=value"),
     'models: {"a\\nb": {cmd: llama-server}}': (
@@ -455,3 +464,26 @@ def test_no_key_shows_in_an_error(line: str) -> None:
 
 def test_no_key_shows_in_the_repr_of_a_spec() -> None:
     assert "sk-secret" not in repr(parse(f"{OK_MODELS}apiKeys: [sk-secret]"))
+
+
+def test_preloaded_models_are_named_once_and_by_any_name() -> None:
+    spec = parse(
+        "models: {a: {cmd: llama-server, aliases: [one]}, b: {cmd: llama-server}}\n"
+        "hooks: {on_startup: {preload: [b, one, a]}}"
+    )
+
+    assert spec.preload == ("b", "a")
+
+
+def test_a_stop_command_is_split_and_keeps_what_only_a_running_child_has() -> None:
+    spec = parse(
+        "models: {m: {cmd: 'docker run -p ${PORT}:8080 x', cmdStop: 'docker stop ${MODEL_ID} ${PID}'}}"
+    )
+
+    assert spec.models[ModelId("m")].stop_argv == ("docker", "stop", "m", "${PID}")
+
+
+def test_a_line_of_the_log_may_tell_that_a_model_is_ready() -> None:
+    spec = parse("models: {m: {cmd: 'serve ${PORT}', checkEndpoint: 'log:^ready \\d+'}}")
+
+    assert spec.models[ModelId("m")].ready_check == "log:^ready \\d+"

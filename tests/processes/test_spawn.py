@@ -1,3 +1,4 @@
+import errno
 import os
 import signal
 import sys
@@ -122,3 +123,59 @@ def test_a_child_whose_record_cannot_be_completed_runs_all_the_same(
     with running("sleep", "60") as child:
         (record,) = records.read_all()
         assert record.nonce == child.record.nonce
+
+
+def test_a_program_for_another_machine_is_told_with_its_kind(places: Path) -> None:
+    foreign = b"\x7fELF\2\1\1" + bytes(9) + b"\2\0\xb7\0" + bytes(200)
+    program = script(places, foreign.decode("latin-1"))
+    Path(program).write_bytes(foreign)
+
+    with pytest.raises(ChildError, match="built for 64-bit aarch64"), running(program):
+        pass
+
+
+@pytest.fixture
+def full(places: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A state folder on a disk without a byte left, as far as whoever writes there can tell."""
+    for folder in ("logs", "children"):
+        (places / "state" / folder).mkdir(parents=True)
+    (places / "state/logs/m.log").symlink_to("/dev/full")
+
+    def no_room(_path: Path, *_args: object, **_more: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(Path, "write_text", no_room)
+    return places
+
+
+def test_a_full_disk_costs_the_log_and_the_record_not_the_child(full: Path) -> None:
+    with running("sleep", "60") as child:
+        assert child.exit() is None
+    assert list((full / "state/children").iterdir()) == []
+
+
+def test_a_disk_too_full_for_a_new_log_costs_the_log(
+    places: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = os.open
+
+    def no_room(path: str | Path, flags: int, mode: int = 0o777) -> int:
+        if str(path).endswith(".log"):
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return opened(path, flags, mode)
+
+    monkeypatch.setattr(os, "open", no_room)
+    with running("sh", "-c", "echo hello; sleep 60") as child:
+        assert child.exit() is None
+        assert not child.log.exists()
+    monkeypatch.undo()
+
+
+def test_a_state_folder_that_may_not_be_written_is_told(
+    places: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (places / "state").mkdir()
+    (places / "state/children").write_text("in the way")
+
+    with pytest.raises(ChildError, match="QMSUP_STATE_DIR"), running("sleep", "60"):
+        pass

@@ -35,6 +35,7 @@ def family_of(child: Child) -> list[int]:
 
 def test_term_ends_a_child_that_hears_it(places: Path) -> None:
     with running("sleep", "60") as child:
+        stop.terminate(child)
         assert stop.end(child, grace=Seconds(20.0))
 
         assert child.process.returncode == -signal.SIGTERM
@@ -44,6 +45,7 @@ def test_term_ends_a_child_that_hears_it(places: Path) -> None:
 def test_kill_ends_one_that_does_not(places: Path) -> None:
     with running(sys.executable, "-c", DEAF) as child:
         wait_until(lambda: "deaf" in child.log.read_text())
+        stop.terminate(child)
         assert stop.end(child, grace=Seconds(0.05))
 
         assert child.process.returncode == -signal.SIGKILL
@@ -54,6 +56,7 @@ def test_everything_that_came_from_a_child_ends_with_it(places: Path) -> None:
         family = family_of(child)
         assert set(stop.pids_of(child)) == {child.pid, *family}
 
+        stop.terminate(child)
         assert stop.end(child, grace=Seconds(20.0))
 
         assert [is_alive(pid) for pid in family] == [False] * 3
