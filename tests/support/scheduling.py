@@ -157,6 +157,7 @@ class Desk:
         """Hand over one event, and check every invariant afterwards."""
         self.effects = self.scheduler.handle(event, Seconds(self.now))
         invariants.check(self.scheduler.state, Seconds(self.now))
+        assert {effect.cause for effect in self.effects} == {self.scheduler.state.event}
         wakes = [effect for effect in self.effects if isinstance(effect, ArmWake)]
         assert len(wakes) == 1, "one wake for each event"
         assert self.effects[-1] is wakes[0], "the wake comes last"
