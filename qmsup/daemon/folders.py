@@ -3,7 +3,7 @@
 from qmsup import places
 from qmsup.errors import ConfigError
 
-_SOCKET_PATH_MAX = 107
+SOCKET_PATH_MAX = 107
 """Bytes in the path of a Unix socket (sockaddr_un)."""
 
 
@@ -26,7 +26,7 @@ def make_folders() -> None:
             message = f"cannot use {folder} ({error.strerror}): set {variable} to a folder of yours"
             raise ConfigError((message,)) from None
     socket = places.scheduler_socket()
-    if len(str(socket).encode()) > _SOCKET_PATH_MAX:
+    if len(str(socket).encode()) > SOCKET_PATH_MAX:
         message = f"{socket} is too long for a socket: set QMSUP_RUNTIME_DIR to a shorter folder"
         raise ConfigError((message,))
     if socket.exists() and not socket.is_socket():

@@ -166,13 +166,14 @@ def check_ports(spec: Spec) -> None:
         ConfigError: one problem for each address that cannot.
     """
     problems = tuple(
-        p for listener in spec.listeners.values() if (p := _problem_with(listener)) is not None
+        p for listener in spec.listeners.values() if (p := problem_with(listener)) is not None
     )
     if problems:
         raise ConfigError(problems)
 
 
-def _problem_with(listener: ListenerSpec) -> str | None:
+def problem_with(listener: ListenerSpec) -> str | None:
+    """Why a listener's address cannot be had, and what to do; None when it can."""
     family = socket.AF_INET6 if ":" in listener.host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
