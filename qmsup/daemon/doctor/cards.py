@@ -101,7 +101,7 @@ def _of_budget(spec: Spec | None, sample: Sample) -> Iterator[Finding]:
 def _of_render_nodes() -> Iterator[Finding]:
     """The devices of AMD's and Intel's cards, which belong to a group of their own."""
     try:
-        nodes = sorted(_RENDER_NODES.glob("renderD*"))
+        nodes = sorted(_RENDER_NODES.glob("render*"))
     except OSError:
         return
     for node in nodes:

@@ -27,7 +27,6 @@ _NAMES = {
     "DOTPROD": "asimddp",
     "MATMUL_INT8": "i8mm",
     "SVE": "sve",
-    "SME": "sme",
 }
 """Features as llama.cpp names them, and as the kernel does."""
 _ALSO = {"avx512_vbmi": "avx512vbmi"}
