@@ -1,6 +1,6 @@
-"""Which threads exist: the main thread (signals), the scheduler actor, one process manager per model in use, and two
-that write to disk (the journal's and the state's).
+"""Which threads exist: the main thread (signals), the scheduler actor, one process manager per model in use.
 
+Two more write to disk, the journal's and the state's.
 A process manager's thread sleeps in its inbox until a message, its child's end or a deadline. From the first reload
 on there is one more, which reads the configuration file.
 """

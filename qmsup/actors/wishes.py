@@ -2,7 +2,7 @@
 
 import math
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from qmsup.actors import answers
@@ -18,7 +18,7 @@ from qmsup.core.scheduling.events import (
     UnloadAsked,
 )
 from qmsup.core.scheduling.state import State
-from qmsup.ids import LeaseId
+from qmsup.ids import AskId, LeaseId
 from qmsup.spec import Spec
 from qmsup.units import Seconds
 
@@ -73,6 +73,12 @@ def wish_of(asked: Asked, state: State, spec: Spec, now: Seconds) -> Wish | None
             return Wish(event=DrainAsked(ask=ask, is_draining=verb == "drain"))
         case _:
             return None
+
+
+def preload(spec: Spec, tell: Callable[[LoadAsked], None]) -> None:
+    """Have loaded what the configuration wants at the start: as if somebody had asked, who needs no answer."""
+    for model in spec.preload:
+        tell(LoadAsked(ask=AskId(f"preload {model}"), model=model))
 
 
 def _of_job(asked: Asked, spec: Spec) -> Wish:

@@ -4,7 +4,7 @@ import pytest
 
 from qmsup.actors.answers import BadQuestionError
 from qmsup.actors.gateway import Asked
-from qmsup.actors.wishes import VERBS, wish_of
+from qmsup.actors.wishes import VERBS, preload, wish_of
 from qmsup.core.scheduling import events as happened
 from qmsup.core.scheduling.state import State
 from qmsup.ids import AskId, Incarnation, LeaseId, ModelId
@@ -109,3 +109,12 @@ def test_a_wrong_wish_is_refused_with_what_to_write(name: str, state: State) -> 
 
     with pytest.raises(BadQuestionError, match=words):
         wish_of(asked(verb, args), state, SPEC, Seconds(0.0))
+
+
+def test_what_is_to_be_preloaded_is_asked_for_in_the_order_of_the_file() -> None:
+    asked: list[happened.LoadAsked] = []
+
+    preload(Spec(models={}, preload=(ModelId("b"), A)), asked.append)
+
+    assert [one.model for one in asked] == ["b", "a"]
+    assert len({one.ask for one in asked}) == 2

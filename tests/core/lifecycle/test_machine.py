@@ -31,7 +31,7 @@ from qmsup.core.lifecycle.events import (
     Wanted,
     WorkSeen,
 )
-from qmsup.core.lifecycle.liveness import ANSWER_WITHIN, ASK_EVERY, Work
+from qmsup.core.lifecycle.liveness import ASK_EVERY, Work
 from qmsup.core.lifecycle.machine import KILL_PATIENCE, PROBE_TIMEOUT, Lifecycle, Limits, Phase
 from qmsup.ids import Incarnation
 from qmsup.units import Seconds
@@ -310,85 +310,6 @@ def test_a_start_that_takes_too_long_fails_with_what_was_last_seen(
 
 def test_what_a_probe_or_a_look_says_later_changes_nothing() -> None:
     assert feed(stopping(), [LOADING, READY, FOREIGN, WorkSeen(work=Work(done=1))]) == []
-
-
-def test_a_ready_child_is_asked_now_and_then_and_lives_as_long_as_it_answers() -> None:
-    machine = ready()
-
-    for at in (10.0, 20.0, 3000.0):
-        assert feed(machine, [TimePassed()], at=at) == [StartProbe()]
-        assert machine.wake_at == at + ANSWER_WITHIN
-        assert feed(machine, [ANSWER], at=at) == [EndProbe()]
-        assert machine.wake_at == at + ASK_EVERY
-
-
-def test_a_child_that_does_not_answer_is_looked_at_and_lives_while_it_works() -> None:
-    machine = ready()
-
-    for done in range(20):
-        at = ask_in_vain(machine)
-        assert feed(machine, [WorkSeen(work=Work(done=done))], at=at) == []
-        assert machine.wake_at == at + ANSWER_WITHIN
-
-
-def test_a_child_that_neither_answers_nor_works_is_killed_and_told_of() -> None:
-    machine = ready()
-    effects: list[Effect] = []
-    at = 0.0
-
-    while not effects:
-        at = ask_in_vain(machine)
-        effects = feed(machine, [WorkSeen(work=Work(done=7))], at=at)
-
-    assert effects == [EndProbe(), Kill()]
-    assert at == ASK_EVERY + 11 * ANSWER_WITHIN  # six questions, five pauses
-    report = failed(feed(machine, [KILLED, Gone()], at=at))
-    assert report.reason.startswith("the child hangs: it answered nothing for")
-    assert report.last_lines == KILLED.last_lines
-
-
-def test_the_last_lines_are_told_even_when_the_end_was_seen_first_as_a_whole() -> None:
-    machine = starting()
-    feed(machine, [TimePassed()], at=121)
-
-    report = failed(feed(machine, [Gone(last_lines="the very last")], at=122))
-
-    assert report.last_lines == "the very last"
-
-
-def test_a_refused_question_is_no_answer_either() -> None:
-    machine = ready()
-    feed(machine, [TimePassed()], at=10)
-
-    assert feed(machine, [LOADING], at=10) == [EndProbe(), LookAtWork()]
-
-
-def test_a_child_that_cannot_be_asked_is_looked_at() -> None:
-    machine = life()
-    feed(machine, [Wanted(incarnation=ONE), Spawned(can_be_asked=False), READY])
-
-    assert feed(machine, [TimePassed()], at=10) == [LookAtWork()]
-    assert feed(machine, [WorkSeen(work=Work(done=1))], at=10) == []
-    stopped = WorkSeen(work=Work(done=1, is_stopped=True))
-    for at in (20, 23):
-        assert feed(machine, [TimePassed(), stopped], at=at) == [LookAtWork()]
-    assert feed(machine, [TimePassed(), stopped], at=26)[1:] == [EndProbe(), Kill()]
-
-
-def test_a_child_whose_work_is_done_elsewhere_is_let_be() -> None:
-    machine = life()
-    feed(machine, [Wanted(incarnation=ONE), Spawned(can_be_watched=False), READY])
-
-    assert machine.wake_at is None
-
-
-def ask_in_vain(machine: Lifecycle) -> float:
-    """Wait for the next question and then for its answer, which does not come; when that was clear."""
-    assert machine.wake_at is not None
-    assert feed(machine, [TimePassed()], at=machine.wake_at) == [StartProbe()]
-    at = machine.wake_at
-    assert feed(machine, [TimePassed()], at=at) == [EndProbe(), LookAtWork()]
-    return at
 
 
 def test_a_start_that_lost_its_port_is_tried_on_another() -> None:
