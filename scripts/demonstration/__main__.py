@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 from types import FrameType
 
-from scripts.demonstration import asking, stage
+from scripts.demonstration import asking, on_a_gpu, stage
 from scripts.demonstration.serving import Serving
 from scripts.demonstration.stage import Stage
 from scripts.demonstration.telling import DemoError, say, step
@@ -17,7 +17,13 @@ from scripts.demonstration.telling import DemoError, say, step
 def main() -> int:
     """Run the demo; 0 when all went as told."""
     asked = argparse.ArgumentParser(prog="scripts/demo", description=__doc__)
-    asked.add_argument("--stay", action="store_true", help="leave it running until Ctrl-C")
+    story = asked.add_mutually_exclusive_group()
+    story.add_argument("--stay", action="store_true", help="leave it running until Ctrl-C")
+    story.add_argument(
+        "--gpu",
+        action="store_true",
+        help="another story: a game takes a part of a card, which is not there; needs a C compiler",
+    )
     folder = stage.ROOT / ".demo"
     asked.add_argument(
         "--folder", type=Path, default=folder, help="where its files go (%(default)s)"
@@ -27,7 +33,10 @@ def main() -> int:
     began = time.monotonic()
     try:
         with stage.claimed(told.folder.resolve()) as folder:
-            _play(folder, stays=told.stay)
+            if told.gpu:
+                on_a_gpu.play(folder)
+            else:
+                _play(folder, stays=told.stay)
     except DemoError as error:
         print(f"\ndemo: {error}", file=sys.stderr)
         return 1

@@ -1,5 +1,6 @@
 """A GPU for the demo that needs none: the fake driver library, and a game that plays on the card it tells of."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -32,8 +33,10 @@ class Card:
             raise DemoError(str(missing)) from missing
         self._gpu = gpu.FakeGpu(folder)
         self._gpu.show(gpu.State(cards=(gpu.FakeCard(total=_TOTAL, base=_DESKTOP),)))
+        others = os.environ.get("LD_LIBRARY_PATH")
         self.environment = {
-            "LD_LIBRARY_PATH": str(library.parent),
+            "LD_LIBRARY_PATH": f"{library.parent}:{others}" if others else str(library.parent),
+            "CUDA_VISIBLE_DEVICES": "0",  # whatever it is here: it may hide the card
             gpu.VARIABLE: str(self._gpu.file),
         }
 
@@ -55,9 +58,9 @@ class Card:
 
     def shares(self, names: Mapping[int, str]) -> str:
         """Who has how much of it, in words; `names` by pid."""
-        held = {names.get(pid, f"pid {pid}"): mib for pid, mib in sorted(self._gpu.held().items())}
+        held = {names.get(pid, f"pid {pid}"): mib for pid, mib in self._gpu.held().items()}
         held["desktop"] = _DESKTOP
-        told = [f"{name} {_gigabytes(mib)}" for name, mib in held.items()]
+        told = [f"{name} {_gigabytes(mib)}" for name, mib in sorted(held.items())]
         free = _gigabytes(_TOTAL - sum(held.values()))
         return f"on the card, of {_gigabytes(_TOTAL)} GB: {', '.join(told)}, free {free}"
 

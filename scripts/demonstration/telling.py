@@ -29,7 +29,9 @@ def say(text: str) -> None:
 
 def trickle(pieces: Iterator[str]) -> None:
     """One line that grows as its pieces come."""
-    print("   ", end="")
+    print("    ", end="")
+    is_first = True
     for piece in pieces:
-        print(piece, end="", flush=True)
+        print(piece.lstrip() if is_first else piece, end="", flush=True)
+        is_first = False
     print(flush=True)
