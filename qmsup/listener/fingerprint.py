@@ -54,11 +54,11 @@ def client_of(environ: Environ) -> str:
 
 
 def _named_in(fields: Fields) -> str:
-    return _text(fields.prompt_cache_key) or _session_in(bytes(fields.metadata))
+    return _text(fields.prompt_cache_key) or _session_in(fields.metadata)
 
 
-def _session_in(metadata: bytes) -> str:
-    if not metadata:
+def _session_in(metadata: Raw) -> str:
+    if not metadata or len(metadata) > SPOOL_ABOVE:
         return ""
     try:
         return _text(_decode_metadata(metadata).session_id)
@@ -70,7 +70,7 @@ def _session_in(metadata: bytes) -> str:
 
 
 def _text(raw: Raw) -> str:
-    if not bytes(raw):
+    if not raw or len(raw) > SPOOL_ABOVE:
         return ""
     try:
         return _decode_name(raw)
@@ -80,14 +80,13 @@ def _text(raw: Raw) -> str:
 
 def _fingerprint(fields: Fields) -> str:
     """A hash over the system prompt and the first user message: what all turns of a conversation share."""
-    messages = bytes(fields.messages)
-    if not messages or len(messages) > SPOOL_ABOVE:
+    if not fields.messages or len(fields.messages) > SPOOL_ABOVE:
         return ""
     try:
-        turns = _decode_messages(messages)
+        turns = _decode_messages(fields.messages)
     except (msgspec.DecodeError, RecursionError):
         return ""
-    digest = hashlib.blake2b(bytes(fields.system)[:_MAX_HASHED], digest_size=8)
+    digest = hashlib.blake2b(memoryview(fields.system)[:_MAX_HASHED], digest_size=8)
     for turn in turns:
         role = bytes(turn.role)
         digest.update(b"\0" + bytes(turn.content)[:_MAX_HASHED])

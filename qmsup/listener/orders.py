@@ -4,22 +4,20 @@ This is the hot path. Nothing here parses more than it must, and no library's re
 """
 
 import json
-import tempfile
-from typing import BinaryIO
 from urllib.parse import parse_qs
 
 from qmsup.errors import Code, Refusal, RequestError
-from qmsup.listener.body import Body, Environ, read_body
+from qmsup.listener.body import Environ, read_body
 from qmsup.listener.catalog import Catalog
+from qmsup.listener.edits import Edits, edited
 from qmsup.listener.fingerprint import client_of, conversation_of
 from qmsup.listener.headers import upstream_head, wish
-from qmsup.listener.payload import Fields, find_model, model_in, read_fields, wants_stream
+from qmsup.listener.payload import Fields, model_in, read_fields, wants_stream
 from qmsup.listener.relay.order import RelayOrder
 from qmsup.listener.request_ids import new_request_id
 from qmsup.listener.routes import Relayed
 
 _NOTHING = Fields()
-_COPY_STEP = 1024 * 1024
 
 
 def order_for(environ: Environ, relayed: Relayed, catalog: Catalog, max_body: int) -> RelayOrder:
@@ -39,8 +37,8 @@ def order_for(environ: Environ, relayed: Relayed, catalog: Catalog, max_body: in
         fields = read_fields(body.buffer()) if body.length else _NOTHING
         query = environ.get("QUERY_STRING", "")
         model = catalog.named(_model_name(fields, query))
-        if model.use_model_name is not None and bytes(fields.model):
-            body = _renamed(body, fields, model.use_model_name)
+        if model.use_model_name is not None and fields.model:
+            body = edited(body, Edits(rename=json.dumps(model.use_model_name).encode()))
         conversation = conversation_of(environ, fields)
         return RelayOrder(
             request=new_request_id(),
@@ -77,23 +75,3 @@ def _model_name(fields: Fields, query: str) -> str:
             )
         )
     return name
-
-
-def _renamed(body: Body, fields: Fields, name: str) -> Body:
-    """The body with another value for `model`; every other byte stays as it is."""
-    buffer = body.buffer()
-    start, end = find_model(buffer, fields)
-    value = json.dumps(name).encode()
-    length = body.length - (end - start) + len(value)
-    if isinstance(body.content, bytes):
-        content: bytes | BinaryIO = body.content[:start] + value + body.content[end:]
-        return Body(content=content, length=length)
-    file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the relay
-    for at in range(0, start, _COPY_STEP):
-        file.write(buffer[at : min(at + _COPY_STEP, start)])
-    file.write(value)
-    for at in range(end, body.length, _COPY_STEP):
-        file.write(buffer[at : at + _COPY_STEP])
-    file.seek(0)
-    body.close()
-    return Body(content=file, length=length)

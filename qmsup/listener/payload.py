@@ -3,21 +3,21 @@
 Skipping still checks the JSON: a body that passes here is well-formed, and its bytes go upstream unchanged.
 """
 
-import bisect
 import codecs
-import re
-from typing import NamedTuple
 
 import msgspec
 from msgspec import Raw
 
 from qmsup.errors import Code, Refusal, RequestError
 from qmsup.listener.body import Buffer
+from qmsup.listener.members import members
 
 _KEY = b'"model"'
-_OTHER_KEY = b'"m*del"'
 _ESCAPED = b"\\u006"
 """How a letter of the key could be spelled otherwise: `m o d e l` are all \\u006x."""
+
+_MAX_NAME = 4096
+"""Bytes of a model's name; nobody has to look a longer one up."""
 
 _UTF8_STEP = 1024 * 1024
 
@@ -33,17 +33,9 @@ class Fields(msgspec.Struct, frozen=True, gc=False):
     metadata: Raw = Raw()
 
 
-class ModelField(NamedTuple):
-    """Where the body's `model` stands: the value's first byte, and the byte after it."""
-
-    start: int
-    end: int
-
-
+_TRUE_LENGTH = len(b"true")
 _decode = msgspec.json.Decoder(Fields).decode
 _decode_name = msgspec.json.Decoder(str).decode
-_KEY_AT = re.compile(re.escape(_KEY))
-_VALUE_AT = re.compile(rb'"model"[ \t\r\n]*:[ \t\r\n]*')
 
 
 def read_fields(body: Buffer) -> Fields:
@@ -63,8 +55,8 @@ def read_fields(body: Buffer) -> Fields:
         raise _bad(f"the request body is not UTF-8 (byte {error.start})") from None
     except RecursionError:
         raise _bad("the request body is nested too deeply") from None
-    if bytes(fields.model) and _may_name_two(body):
-        find_model(body, fields)
+    if fields.model and _may_name_two(body):
+        _check_one_model(body)
     return fields
 
 
@@ -74,8 +66,17 @@ def model_in(fields: Fields) -> str:
     Raises:
         RequestError: It is something else than a string.
     """
+    if not fields.model:
+        return ""
+    if len(fields.model) > _MAX_NAME:
+        raise RequestError(
+            Refusal(
+                code=Code.MODEL_NOT_FOUND,
+                message=f"no model has a name of {len(fields.model)} bytes; GET /v1/models lists those there are",
+            )
+        )
     raw = bytes(fields.model)
-    if not raw or raw == b"null":
+    if raw == b"null":
         return ""
     try:
         return _decode_name(raw)
@@ -86,51 +87,17 @@ def model_in(fields: Fields) -> str:
 
 def wants_stream(fields: Fields) -> bool:
     """Whether the body says `"stream": true`."""
-    return bytes(fields.stream) == b"true"
+    return len(fields.stream) == _TRUE_LENGTH and bytes(fields.stream) == b"true"
 
 
-def find_model(body: Buffer, fields: Fields) -> ModelField:
-    """Where the one top-level `model` is.
-
-    Candidates are all places that look like the key. The decoder itself tells which are at the top: rename those
-    behind a point, and see whether it still finds a model. So two keys are seen in a few passes, however many
-    nested ones a body has, and nothing but the decoder has to understand JSON.
-
-    Args:
-        body: The whole body.
-        fields: What was decoded from it; has a model.
-
-    Raises:
-        RequestError: There are two, or the key is spelled with escapes.
-    """
-    places = [found.start() for found in _KEY_AT.finditer(body)]
-
-    def is_found_up_to(place: int) -> bool:
-        end = place + len(_KEY)
-        return _has_model(body[:end] + body[end:].replace(_KEY, _OTHER_KEY))
-
-    def is_found_without(place: int) -> bool:
-        return _has_model(body[:place] + _OTHER_KEY + body[place + len(_KEY) :])
-
-    if body.find(_ESCAPED) >= 0 and _has_model(body[:].replace(_KEY, _OTHER_KEY)):
-        raise _bad("write the key `model` once and without escapes")
-    at = places[0]
-    if len(places) > 1 and is_found_without(at):  # most clients write it first
-        at = places[bisect.bisect_left(places, 1, key=is_found_up_to)]
-        if is_found_without(at):
-            raise _bad("the request body has two `model` keys: which one is meant?")
-    value = _VALUE_AT.match(body, at)
-    assert value is not None, "the decoder found a value behind the key"
-    return ModelField(value.end(), value.end() + len(bytes(fields.model)))
+def _check_one_model(body: Buffer) -> None:
+    if sum(member.key == "model" for member in members(body)) > 1:
+        raise _bad("the request body has two `model` keys: which one is meant?")
 
 
 def _may_name_two(body: Buffer) -> bool:
     first = body.find(_KEY)
     return body.find(_KEY, first + 1) >= 0 or body.find(_ESCAPED) >= 0
-
-
-def _has_model(body: bytes) -> bool:
-    return bool(bytes(_decode(body).model))
 
 
 def _check_utf8(body: Buffer) -> None:
