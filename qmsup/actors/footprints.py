@@ -58,7 +58,7 @@ def key_of(argv: Sequence[str]) -> Key:
     files = dict(_files_in(argv[1:]))
     model = _model_in(argv) or next(iter(files), "")
     return Key(
-        model_file=os.path.abspath(model) if model in files else model,  # noqa: PTH100 - the name, links unresolved
+        model_file=_text(os.path.abspath(model) if model in files else model),  # noqa: PTH100 - links unresolved
         files=_digest(f"{name} {size} {time_ns}" for name, (size, time_ns) in files.items()),
         arguments=_digest(argv),
     )
@@ -128,6 +128,11 @@ def _files_in(words: Sequence[str]) -> Iterator[tuple[str, tuple[int, int]]]:
             yield name, (seen.st_size, seen.st_mtime_ns)
 
 
+def _text(name: str) -> str:
+    """A name that may hold bytes that are no text, as the database can hold it."""
+    return name.encode(errors="surrogatepass").decode(errors="replace")
+
+
 def _digest(parts: Iterator[str] | Sequence[str]) -> str:
-    whole = "\0".join(parts).encode(errors="surrogateescape")
+    whole = "\0".join(parts).encode(errors="surrogatepass")
     return hashlib.sha256(whole).hexdigest()

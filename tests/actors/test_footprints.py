@@ -82,6 +82,17 @@ def test_a_model_that_is_no_file_goes_by_its_command() -> None:
     assert key_of(("llama-server", "-m", "not/there.gguf")).model_file == "not/there.gguf"
 
 
+@pytest.mark.parametrize("name", ["/models/\udce9.gguf", "\ud800", "a\0b", "x" * 9000])
+def test_words_that_no_file_can_be_named_by_have_a_key_too(tmp_path: Path, name: str) -> None:
+    database = open_state(tmp_path / "state.db")
+    argv = ("server", "-m", name)
+
+    keep(database, key_of(argv), measured(7, *argv))
+
+    assert find(database, key_of(argv)) is not None
+    database.close()
+
+
 def test_old_figures_make_room_for_new_ones(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
