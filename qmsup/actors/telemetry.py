@@ -21,6 +21,7 @@ from qmsup.core.scheduling.events import (
     FootprintMeasured,
     MemoryReturned,
 )
+from qmsup.core.vram import cadence
 from qmsup.core.vram.attribution import Resident, Stage
 from qmsup.core.vram.gauge import Gauge
 from qmsup.core.vram.reading import Back, Changed, ChildRam, Limits, Look, News, Peak, Reading
@@ -29,19 +30,11 @@ from qmsup.log import Log
 from qmsup.processes.families import Families
 from qmsup.units import MiB, Seconds
 
-_OFTEN = Seconds(0.2)
-"""A load takes memory, and a driver gives it back, within some tenths of a second."""
-_NOW_AND_THEN = Seconds(2.0)
-_SELDOM = Seconds(10.0)
-_SHARE = 10
-"""Reading takes no more than one of so many parts of the time, unless a driver takes seconds for it."""
-_SETTLED_AFTER = Seconds(1.0)
-"""A child that got ready takes the last of its memory within this."""
 _HANGS_AFTER = Seconds(5.0)
-_LOOKED_AT_FOR = Seconds(60.0)
 _WALK_EVERY = Seconds(60.0)
 _WALK_OFTEN = Seconds(1.0)
-_RAM_JITTER = MiB(64)
+_RAM_JITTER = 16
+"""A peak of RAM that is higher by less than one of so many parts is not worth telling."""
 _BYTES_PER_MIB = 1024 * 1024
 
 _log = Log("telemetry")
@@ -240,9 +233,11 @@ class TelemetryActor(pykka.ThreadingActor):
         )
 
     def _tell_of_ram(self, look: Look) -> None:
-        """Also of children that no card has anything of."""
+        """Also of children that no card has anything of; not of each step of a load."""
         for incarnation, used in look.ram.items():
-            if used.resident >= self._rams.get(incarnation, 0) + _RAM_JITTER:
+            known = self._rams.get(incarnation, MiB(0))
+            is_loading = self._children[incarnation].stage is Stage.STARTING
+            if not is_loading and used.resident > known + known // _RAM_JITTER:
                 self._rams[incarnation] = used.resident
                 self._report(self._measured(incarnation, MiB(0)))
 
@@ -254,24 +249,20 @@ class TelemetryActor(pykka.ThreadingActor):
         every = _WALK_OFTEN if is_starting else _WALK_EVERY
         return self._walked_at < self._changed_at or now - self._walked_at >= every
 
-    def _interval(self, now: Seconds) -> Seconds:
-        stages = [child.stage for child in self._children.values()]
-        is_moving = any(stage is not Stage.READY for stage in stages)
-        if is_moving or self._gauge.is_settling or now - self._changed_at < _SETTLED_AFTER:
-            wish = _OFTEN
-        elif stages or now - self._looked_at < _LOOKED_AT_FOR:
-            wish = _NOW_AND_THEN
-        else:
-            wish = _SELDOM
-        return Seconds(max(wish, min(_SELDOM, _SHARE * self._took)))
-
     def _plan(self) -> None:
         """Wake up for the next sample, or when the one under way has taken too long."""
         if self._asked_at is not None:
             at = None if self._is_hanging else Seconds(self._asked_at + _HANGS_AFTER)
         else:
             now = _now()
-            at = Seconds(max(now, self._last_at + self._interval(now)))
+            interval = cadence.interval(
+                (child.stage for child in self._children.values()),
+                is_settling=self._gauge.is_settling,
+                since_change=Seconds(now - self._changed_at),
+                since_shown=Seconds(now - self._looked_at),
+                took=self._took,
+            )
+            at = Seconds(max(now, self._last_at + interval))
         self._inbox.wake_at(at)
 
 

@@ -39,6 +39,7 @@ class Gauge:
         self._leaving = Leaving()
         self._foreign: dict[frozenset[str], MiB] = {}
         self._last = Attribution(trust=Trust.NONE, because=NOTHING_YET)
+        self._look = Look()
         self._seen: dict[Incarnation, MiB] = {}
         self._peaks: dict[Incarnation, MiB] = {}
         self._open_since: Seconds | None = None
@@ -76,8 +77,8 @@ class Gauge:
         self._seen.update(attribution.held)
         news: list[News] = [*self._peaks_of(known, attribution), *self._back(attribution)]
         if not self._is_patient(attribution, now):
-            self._last = attribution
-            self.reading = self._meaning(limits, _with_ram(look, limits))
+            self._last, self._look = attribution, look
+            self.reading = self._meaning(limits)
             news += self._change()
         return news
 
@@ -85,7 +86,7 @@ class Gauge:
         """Other limits are in force: the newest sample means something else."""
         if self._open_since is not None:
             return []  # the next one that counts is read by them
-        self.reading = self._meaning(limits, self.reading)
+        self.reading = self._meaning(limits)
         return [*self._change()]
 
     def _is_patient(self, attribution: Attribution, now: Seconds) -> bool:
@@ -120,14 +121,16 @@ class Gauge:
             self._told = replace(self._told, free=free)
             yield Back(incarnation=incarnation, returned=returned, free=free)
 
-    def _meaning(self, limits: Limits, ram: Reading) -> Reading:
-        """What the newest sample that counts means, with the RAM of another reading."""
+    def _meaning(self, limits: Limits) -> Reading:
+        """What the newest look that counts means."""
         last = self._last
-        total = last.total if last.cards else None
         shown = replace(
-            ram, because=last.because, total=total, used=last.used, free=last.free, held={},
-            foreign=None, floor=None, ceiling=None, shed_line=None,
-        )  # fmt: skip
+            _with_ram(self._look, limits),
+            because=last.because,
+            total=last.total if last.cards else None,
+            used=last.used,
+            free=last.free,
+        )
         if last.trust is not Trust.GOOD:
             return shown
         foreign, floor = self._foreign[last.cards], self._floor.lowest[last.cards]

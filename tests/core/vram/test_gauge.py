@@ -249,6 +249,12 @@ def ram_ceilings(limits: Limits, *looks: tuple[int | None, int]) -> Iterator[int
 def test_the_ram_has_a_ceiling_where_there_is_a_budget_for_it() -> None:
     looks = [(60000, 0), (20000, 5000), (19900, 5000), (19000, 5000), (None, 5000), (60000, 0)]
 
+    gauge = Gauge()
+    gauge.take(ram_look(20000, 5000), Limits(), Seconds(0.0))
+    (told,) = gauge.limit(Limits(ram_budget=MiB(32000)))
+    assert isinstance(told, Changed)
+    assert told.reading.ram_ceiling == 25000
+
     budgeted = [*ram_ceilings(Limits(ram_budget=MiB(32000)), *looks)]
 
     assert budgeted == [32000, 25000, -1, 24000, None, 32000]

@@ -1,0 +1,45 @@
+"""How often to look: often while memory moves, seldom while it does not, hardly ever while it matters to nobody."""
+
+from collections.abc import Iterable
+
+from qmsup.core.vram.attribution import Stage
+from qmsup.units import Seconds
+
+OFTEN = Seconds(0.2)
+"""A load takes memory, and a driver gives it back, within some tenths of a second."""
+NOW_AND_THEN = Seconds(2.0)
+SELDOM = Seconds(10.0)
+SETTLED_AFTER = Seconds(1.0)
+"""A child that got ready takes the last of its memory within this."""
+SHOWN_FOR = Seconds(60.0)
+"""Whoever looked at a reading is likely to look again within this."""
+_SHARE = 10
+"""Looking takes no more than one of so many parts of the time, unless a driver takes seconds for it."""
+
+
+def interval(
+    stages: Iterable[Stage],
+    *,
+    is_settling: bool,
+    since_change: Seconds,
+    since_shown: Seconds,
+    took: Seconds,
+) -> Seconds:
+    """From one look to the next.
+
+    Args:
+        stages: of our children.
+        is_settling: memory of some that have gone is on its way back.
+        since_change: how long ago one came, went, or got ready.
+        since_shown: how long ago somebody wanted to see a reading.
+        took: the last look.
+    """
+    all_stages = [*stages]
+    is_moving = any(stage is not Stage.READY for stage in all_stages)
+    if is_moving or is_settling or since_change < SETTLED_AFTER:
+        wish = OFTEN
+    elif all_stages or since_shown < SHOWN_FOR:
+        wish = NOW_AND_THEN
+    else:
+        wish = SELDOM
+    return Seconds(max(wish, min(SELDOM, _SHARE * took)))
