@@ -15,6 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from qmsup.core.scheduling.effects import Remember
+from qmsup.core.scheduling.events import SeenBy
 from qmsup.units import MiB
 
 _MOST = 4096
@@ -43,13 +44,12 @@ class Footprint:
 
     Attributes:
         ram: 0 = not known.
-        source: how it became known, in a word.
         measured: Unix seconds.
     """
 
     gpu: MiB
     ram: MiB
-    source: str
+    seen_by: SeenBy
     measured: float
 
 
@@ -105,7 +105,8 @@ def find(connection: sqlite3.Connection, key: Key) -> Footprint | None:
     if row is None or not all(isinstance(figure, int) for figure in row[:2]):
         return None
     gpu, ram, source, measured = row
-    return Footprint(gpu=MiB(gpu), ram=MiB(ram), source=source, measured=measured)
+    seen_by = SeenBy.LOAD_LOG if source == SeenBy.LOAD_LOG else SeenBy.TELEMETRY
+    return Footprint(gpu=MiB(gpu), ram=MiB(ram), seen_by=seen_by, measured=measured)
 
 
 def _model_in(argv: Sequence[str]) -> str:

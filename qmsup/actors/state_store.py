@@ -127,7 +127,13 @@ def _known_of(
     for model in models:
         known = footprints.find(connection, footprints.key_of(model.argv))
         if known is not None:
-            yield FootprintMeasured(model=model.id, argv=model.argv, peak=known.gpu, ram=known.ram)
+            yield FootprintMeasured(
+                model=model.id,
+                argv=model.argv,
+                peak=known.gpu,
+                ram=known.ram,
+                seen_by=known.seen_by,
+            )
 
 
 class StateOnDisk:

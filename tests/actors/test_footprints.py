@@ -41,7 +41,7 @@ def test_the_newest_figure_of_a_command_is_found(tmp_path: Path, model: Path) ->
     found = find(database, key_of(argv))
 
     assert found is not None
-    assert (found.gpu, found.ram, found.source) == (650, 3, "load log")
+    assert (found.gpu, found.ram, found.seen_by) == (650, 3, SeenBy.LOAD_LOG)
     assert find(database, key_of((*argv, "-c", "4096"))) is None
     database.close()
 

@@ -56,7 +56,7 @@ def is_overdue(state: State, entry: Returning | Taking) -> None:
 def measured(state: State, event: FootprintMeasured) -> None:
     """What a child was seen to use at most. It counts once the child has proven that it works."""
     if event.incarnation is None:
-        residency.know_footprint(state, event.model, event.argv, event.peak)
+        residency.know_footprint(state, event.model, event.argv, event.peak, event.seen_by)
         return
     model = state.models.get(event.model)
     child = None if model is None else model.child

@@ -7,6 +7,7 @@ stopping, and only the report of its end changes that.
 from qmsup.core.eviction.policy import Actuals, policy_for
 from qmsup.core.scheduling import memory, ttl
 from qmsup.core.scheduling.effects import AbortStart, EnsureReady, Remember, Stop
+from qmsup.core.scheduling.events import SeenBy
 from qmsup.core.scheduling.records import Child, Model, Phase
 from qmsup.core.scheduling.state import State
 from qmsup.ids import Incarnation, ModelId
@@ -74,7 +75,7 @@ def take_away(state: State, model: Model, incarnation: Incarnation) -> None:
 
 def believe_peak(state: State, model: ModelId, child: Child) -> None:
     """The child has proven that it works, so what it was seen to use is the size of such starts."""
-    if know_footprint(state, model, child.spec.argv, child.peak):
+    if know_footprint(state, model, child.spec.argv, child.peak, child.peak_seen_by):
         state.emit(
             Remember(
                 cause=state.event,
@@ -87,16 +88,21 @@ def believe_peak(state: State, model: ModelId, child: Child) -> None:
         )
 
 
-def know_footprint(state: State, model: ModelId, argv: tuple[str, ...], peak: MiB) -> bool:
+def know_footprint(
+    state: State, model: ModelId, argv: tuple[str, ...], peak: MiB, seen_by: SeenBy
+) -> bool:
     """What a model with these arguments was measured to take counts from now on, for what runs as well.
 
     Returns:
         Whether that is news.
     """
-    footprints = state.memory.footprints
-    if not peak or footprints.get((model, argv)) == peak:
+    footprints, whole = state.memory.footprints, state.memory.seen_whole
+    known, start = footprints.get((model, argv), MiB(0)), (model, argv)
+    is_whole = seen_by is SeenBy.TELEMETRY
+    if not peak or peak == known or (peak < known and start in whole and not is_whole):
         return False
-    footprints[model, argv] = peak
+    footprints[start] = peak
+    (whole.add if is_whole else whole.discard)(start)
     state.record("model.measured", model=model, because=f"{peak} MiB")
     renew_policy(state)
     state.stir_all()

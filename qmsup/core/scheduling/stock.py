@@ -75,6 +75,7 @@ class Memory:
         ram_ceiling: of the machine's memory; None = nothing but its budget is known.
         taking: what children that became ready since that reading took.
         footprints: what a model with these arguments was measured to take.
+        seen_whole: those of them that telemetry saw. A load log tells less: not what the driver takes for itself.
     """
 
     ceiling: MiB | None = None
@@ -85,6 +86,7 @@ class Memory:
     returning: dict[Incarnation, Returning] = field(default_factory=dict)
     taking: dict[Incarnation, Taking] = field(default_factory=dict)
     footprints: dict[tuple[ModelId, tuple[str, ...]], MiB] = field(default_factory=dict)
+    seen_whole: set[tuple[ModelId, tuple[str, ...]]] = field(default_factory=set)
 
 
 @dataclass(slots=True, eq=False)

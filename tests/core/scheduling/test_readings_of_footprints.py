@@ -46,6 +46,28 @@ def test_what_counts_is_to_be_remembered_once_for_each_size() -> None:
     assert remembered(effects) == [(700, 30, SeenBy.LOAD_LOG), (800, 30, SeenBy.TELEMETRY)]
 
 
+def test_a_load_log_does_not_lower_what_telemetry_saw_and_telemetry_does() -> None:
+    desk = Desk(spec_of("a b", sizes={"b": 500}, vram_budget=BUDGET))
+    desk.tell(FootprintMeasured(model=A, argv=("child",), peak=MiB(800)))
+    counted = []
+
+    for step in ("r1 asks a", "a1 ready", seen(700), "r1 ends", "peak a1 750", seen(900)):
+        desk.say(step) if isinstance(step, str) else desk.tell(step)
+        counted.append(view_of(desk).measured)
+
+    assert counted == [800, 800, 800, 800, 750, 900]
+
+
+def test_a_load_log_lowers_what_another_one_said() -> None:
+    desk = Desk(spec_of("a b", sizes={"b": 500}, vram_budget=BUDGET))
+    desk.tell(seen(900, incarnation=None))
+
+    for step in ("r1 asks a", "a1 ready", seen(700), "r1 ends"):
+        desk.say(step) if isinstance(step, str) else desk.tell(step)
+
+    assert view_of(desk).measured == 700
+
+
 def test_the_estimate_what_was_measured_and_what_was_seen_are_told_apart() -> None:
     desk = Desk(spec_of("a b", sizes={"a": 600, "b": 500}, vram_budget=BUDGET))
     told = []
