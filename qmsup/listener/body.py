@@ -2,7 +2,6 @@
 
 import mmap
 import tempfile
-import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Protocol
@@ -10,6 +9,7 @@ from typing import Any, BinaryIO, Protocol
 from gunicorn.http.errors import ParseException
 
 from qmsup.errors import Code, Refusal, RequestError
+from qmsup.listener.decoding import decoded
 
 Environ = Mapping[str, Any]
 """A WSGI environ: what is under a key depends on the key."""
@@ -21,8 +21,6 @@ SPOOL_ABOVE = 1024 * 1024
 """Bytes. A larger body goes to a file: memory is for many clients, not for one picture."""
 
 _STEP = 256 * 1024
-_GZIP_OR_ZLIB = 32 + zlib.MAX_WBITS
-_RAW_DEFLATE = -zlib.MAX_WBITS
 _MIB = 1024 * 1024
 
 
@@ -78,7 +76,7 @@ def read_body(environ: Environ, max_body: int) -> Body:
             return Body(content=content, length=length)
         return _collected(_rest(content, environ["wsgi.input"], length), max_body)
     pieces = _pieces(environ["wsgi.input"], length)
-    return _collected(_decoded(pieces, coding) if coding else pieces, max_body)
+    return _collected(decoded(pieces, coding) if coding else pieces, max_body)
 
 
 def _declared_length(environ: Environ) -> int | None:
@@ -149,50 +147,6 @@ def _write(file: BinaryIO, data: bytes) -> None:
     view = memoryview(data)
     while view:
         view = view[file.write(view) :]
-
-
-def _decoded(pieces: Iterator[bytes], coding: str) -> Iterator[bytes]:
-    match coding.strip().lower():
-        case "" | "identity":
-            return pieces
-        case "gzip" | "x-gzip" | "deflate" as known:
-            return _inflated(pieces, is_deflate=known == "deflate")
-        case other:
-            raise RequestError(
-                Refusal(
-                    code=Code.UNSUPPORTED_ENCODING,
-                    message=f"cannot decode a request body in Content-Encoding {other[:40]!r}: "
-                    "send it plain, or as gzip or deflate",
-                )
-            )
-
-
-def _inflated(pieces: Iterator[bytes], *, is_deflate: bool) -> Iterator[bytes]:
-    """Decompressed in bounded steps: whoever consumes them stops a bomb after `max_body` bytes."""
-    engine = None
-    for piece in pieces:
-        if engine is None:
-            # "deflate" means zlib, but some clients send it bare; zlib's first byte says 8 in its low half.
-            bare = is_deflate and (piece[0] & 0x0F != zlib.DEFLATED)
-            engine = zlib.decompressobj(_RAW_DEFLATE if bare else _GZIP_OR_ZLIB)
-        is_over = engine.eof
-        yield from _steps(engine, piece)
-        if is_over or engine.unused_data:
-            raise _bad("the compressed request body has bytes after its end")
-    if engine is not None and not engine.eof:
-        raise _bad("the compressed request body ends early")
-
-
-def _steps(engine: "zlib._Decompress", piece: bytes) -> Iterator[bytes]:
-    out = bytes(_STEP)
-    while not engine.eof and (piece or len(out) == _STEP):  # a full step may leave output inside
-        try:
-            out = engine.decompress(piece, _STEP)
-        except zlib.error as error:
-            raise _bad("the request body is not what its Content-Encoding says") from error
-        piece = engine.unconsumed_tail
-        if out:
-            yield out
 
 
 def _bad(message: str) -> RequestError:

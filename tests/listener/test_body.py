@@ -6,9 +6,11 @@ import io
 import json
 import os
 import zlib
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from backports import zstd
 from typing_extensions import override
 
 from qmsup.listener.relay.order import RelayOrder
@@ -31,6 +33,11 @@ LARGE = json.dumps({"model": "chat", "prompt": "ü" * 700_000}, ensure_ascii=Fal
 
 def _bare_deflate(data: bytes) -> bytes:
     engine = zlib.compressobj(wbits=-15)
+    return engine.compress(data) + engine.flush()
+
+
+def _zstd_without_size(data: bytes) -> bytes:
+    engine = zstd.ZstdCompressor()
     return engine.compress(data) + engine.flush()
 
 
@@ -89,6 +96,8 @@ def test_a_large_body_is_searched_for_its_model_and_rewritten() -> None:
         ("GZIP ", gzip.compress),
         ("deflate", zlib.compress),
         ("deflate", _bare_deflate),
+        ("zstd", zstd.compress),
+        ("Zstd", _zstd_without_size),
         ("identity", bytes),
     ],
 )
@@ -105,12 +114,12 @@ def test_encoded_bodies_are_decoded(body: bytes, chunked: bool, coding: str, enc
     assert headers["content-length"] == str(len(body))
 
 
-@pytest.mark.parametrize("coding", ["zstd", "br", "gzip, gzip", "nonsense\xff"])
+@pytest.mark.parametrize("coding", ["br", "compress", "gzip, gzip", "nonsense\xff"])
 def test_other_encodings_are_refused_and_told_what_would_do(coding: str) -> None:
     answer = refused(SMALL, headers={"Content-Encoding": coding})
 
     assert (answer.status, answer.code) == (415, "unsupported_encoding")
-    assert "gzip or deflate" in answer.error["message"]
+    assert "gzip, deflate or zstd" in answer.error["message"]
 
 
 @pytest.mark.parametrize(
@@ -131,10 +140,37 @@ def test_broken_encodings_are_refused(encoded: bytes) -> None:
     assert (answer.status, answer.code) == (400, "bad_request")
 
 
-def test_a_bomb_goes_off_outside() -> None:
-    bomb = gzip.compress(b" " * (64 * 1024 * 1024))
+@pytest.mark.parametrize(
+    "encoded",
+    [
+        b"no zstd at all",
+        zstd.compress(SMALL)[:-3],
+        zstd.compress(SMALL)[:3],
+        zstd.compress(SMALL) + b"more",
+        zstd.compress(LARGE) + b"x",
+        zstd.compress(LARGE, options={zstd.CompressionParameter.checksum_flag: 1})[:-1] + b"x",
+        zstd.compress(os.urandom(256 * 1024 - 30)) + b"x" * 1000,
+    ],
+)
+def test_broken_zstd_is_refused(encoded: bytes) -> None:
+    answer = refused(encoded, headers={"Content-Encoding": "zstd"})
 
-    answer = refused(bomb, headers={"Content-Encoding": "gzip"})
+    assert (answer.status, answer.code) == (400, "bad_request")
+
+
+def test_a_frame_that_asks_for_much_memory_is_refused() -> None:
+    engine = zstd.ZstdCompressor(options={zstd.CompressionParameter.window_log: 27})
+
+    answer = refused(engine.compress(SMALL) + engine.flush(), headers={"Content-Encoding": "zstd"})
+
+    assert (answer.status, answer.code) == (400, "bad_request")
+
+
+@pytest.mark.parametrize(("coding", "encode"), [("gzip", gzip.compress), ("zstd", zstd.compress)])
+def test_a_bomb_goes_off_outside(coding: str, encode: Callable[[bytes], bytes]) -> None:
+    bomb = encode(b" " * (64 * 1024 * 1024))
+
+    answer = refused(bomb, headers={"Content-Encoding": coding})
 
     assert (answer.status, answer.code) == (413, "body_too_large")
 
