@@ -1,0 +1,125 @@
+"""What a box is made of once it is quiet: whom nobody knows, and whether its parts stay as small as they were."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import median
+
+import psutil
+
+from tests.support.box import Box
+
+_WARM_UP = 2
+"""Readings that do not count: pools fill, modules are imported."""
+_FEWEST = 9
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Size:
+    """One part at one time."""
+
+    fds: int
+    threads: int
+    memory_kib: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Member:
+    """A process of qmsup's own; another with the same pid is another member."""
+
+    name: str
+    pid: int
+    born: float
+
+
+def members(box: Box) -> dict[Member, psutil.Process]:
+    """All that is qmsup itself: serve, the scheduler, listeners and their workers. No children."""
+    serve = psutil.Process(box.process.pid)
+    found = [serve]
+    for process in serve.children():
+        found.append(process)
+        if "listener" in process.cmdline()[3:4]:
+            found += process.children()
+    return {_member(process, serve): process for process in found if _is_ours(process)}
+
+
+def _is_ours(process: psutil.Process) -> bool:
+    return process.cmdline()[1:3] == ["-m", "qmsup"]
+
+
+def _member(process: psutil.Process, serve: psutil.Process) -> Member:
+    name = " ".join(process.cmdline()[3:5]).removesuffix(" -c")
+    if name.startswith("listener") and process.ppid() != serve.pid:
+        name = name.replace("listener", "worker")
+    return Member(name=name, pid=process.pid, born=process.create_time())
+
+
+def strangers(box: Box) -> list[str]:
+    """Processes of the box that are neither qmsup's own nor belong to a model that runs, one line each."""
+    known = {process.pid for process in members(box).values()}
+    for model in box.told("ps")["models"]:
+        if model["pid"]:
+            known.add(model["pid"])
+            known |= {p.pid for p in psutil.Process(model["pid"]).children(recursive=True)}
+    return [
+        f"{process.pid} {' '.join(process.cmdline()[-8:])}"
+        for process in box.processes()
+        if process.pid not in known and process.is_running()
+    ]
+
+
+def size_of(process: psutil.Process) -> Size:
+    """As it is now."""
+    with process.oneshot():
+        return Size(
+            fds=process.num_fds(),
+            threads=process.num_threads(),
+            memory_kib=process.memory_info().rss // 1024,
+        )
+
+
+class Ledger:
+    """The sizes of every member over its life."""
+
+    def __init__(self) -> None:
+        self._sizes: dict[Member, list[Size]] = {}
+
+    def enter(self, member: Member, size: Size) -> None:
+        """One more reading, taken while nothing was going on."""
+        self._sizes.setdefault(member, []).append(size)
+
+    def growth(self) -> list[str]:
+        """Who grows, one line each. Only who lived long enough to tell is judged."""
+        return [
+            f"{member.name} (pid {member.pid}): {words}"
+            for member, sizes in self._sizes.items()
+            if len(sizes) >= _FEWEST
+            for words in grows(sizes[_WARM_UP:])
+        ]
+
+    def longest(self) -> Iterable[str]:
+        """For each kind of member the one that lived longest, with its first and last size."""
+        best: dict[str, list[Size]] = {}
+        for member, sizes in self._sizes.items():
+            if len(sizes) > len(best.get(member.name, [])):
+                best[member.name] = sizes
+        for name, sizes in sorted(best.items()):
+            first, last = sizes[min(_WARM_UP, len(sizes) - 1)], sizes[-1]
+            yield (
+                f"{name}: {len(sizes)} readings, fds {first.fds} -> {last.fds}, threads"
+                f" {first.threads} -> {last.threads}, memory {first.memory_kib} -> {last.memory_kib} KiB"
+            )
+
+
+def grows(sizes: list[Size]) -> list[str]:
+    """What has become more, by the smallest of the last third against the largest of the first."""
+    third = max(1, len(sizes) // 3)
+    first, last = sizes[:third], sizes[-third:]
+    grown = []
+    if (now := min(s.fds for s in last)) > (then := max(s.fds for s in first)) + 2:
+        grown.append(f"descriptors {then} -> {now}")
+    if (now := min(s.threads for s in last)) > (then := max(s.threads for s in first)):
+        grown.append(f"threads {then} -> {now}")
+    then, now = (int(median(s.memory_kib for s in part)) for part in (first, last))
+    if now > then * 1.1 + 4096:
+        grown.append(f"memory {then} -> {now} KiB")
+    return grown
