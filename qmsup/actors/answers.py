@@ -8,11 +8,13 @@ from qmsup import __version__
 from qmsup.actors.life import Life
 from qmsup.core.scheduling import views
 from qmsup.core.scheduling.state import State
+from qmsup.core.vram.reading import Reading
 from qmsup.errors import QmsupError
 from qmsup.ids import ModelId
 from qmsup.spec import ModelSpec, Spec
-from qmsup.units import Seconds
+from qmsup.units import MiB, Seconds
 
+_NOTHING_SEEN = Reading()
 _WITHOUT_CHILD = (views.ModelState.STOPPED, views.ModelState.FAILED)
 
 
@@ -21,16 +23,25 @@ class BadQuestionError(QmsupError):
 
 
 def reading(
-    verb: str, state: State, spec: Spec, life: Life, now: Seconds
+    verb: str, state: State, spec: Spec, life: Life, now: Seconds, seen: Reading
 ) -> dict[str, object] | None:
-    """The body of a reading verb's answer; None = there is no such verb here."""
+    """The body of a reading verb's answer; None = there is no such verb here.
+
+    Args:
+        verb: which.
+        state: the scheduler's.
+        spec: the configuration in force.
+        life: of the process.
+        now: the monotonic clock.
+        seen: what was read of the memory last.
+    """
     match verb:
         case "status":
             return status(state, life)
         case "ps":
-            return ps(state, spec, now)
+            return ps(state, spec, now, seen)
         case "running":
-            return running(state, spec, now)
+            return running(state, spec, now, seen)
         case "leases":
             return leases(state, now)
         case _:
@@ -58,15 +69,48 @@ def status(state: State, life: Life) -> dict[str, object]:
     }
 
 
-def ps(state: State, spec: Spec, now: Seconds) -> dict[str, object]:
-    """Every model."""
+def ps(state: State, spec: Spec, now: Seconds, seen: Reading = _NOTHING_SEEN) -> dict[str, object]:
+    """Every model, and the memory."""
     return {
-        "models": [_row(view) for view in views.models(state, spec, now)],
+        "models": [_row(view, seen) for view in views.models(state, spec, now)],
         "vram_budget_mib": spec.vram_budget,
+        "memory": memory(seen),
     }
 
 
-def _row(view: views.ModelView) -> dict[str, object]:
+def memory(seen: Reading) -> dict[str, object]:
+    """What was read of the memory; what could not be is null."""
+    return {
+        "is_trusted": seen.is_trusted,
+        "because": seen.because or None,
+        "total_mib": seen.total,
+        "used_mib": seen.used,
+        "free_mib": seen.free,
+        "ours_mib": sum(seen.held.values()) if seen.is_trusted else None,
+        "foreign_mib": seen.foreign,
+        "floor_mib": seen.floor,
+        "ceiling_mib": seen.ceiling,
+        "ram_total_mib": seen.ram_total,
+        "ram_available_mib": seen.ram_available,
+        "ram_ours_mib": sum(used.resident for used in seen.ram.values()),
+        "cards": [
+            {
+                "uuid": share.card.uuid,
+                "name": share.card.name,
+                "total_mib": share.card.total,
+                "used_mib": share.card.used,
+                "ours_mib": share.ours,
+            }
+            for share in seen.shares
+        ],
+    }
+
+
+def _held(view: views.ModelView, seen: Reading) -> MiB | None:
+    return None if view.incarnation is None else seen.held.get(view.incarnation)
+
+
+def _row(view: views.ModelView, seen: Reading) -> dict[str, object]:
     has_child = view.pid is not None
     return {
         "name": view.id,
@@ -77,6 +121,7 @@ def _row(view: views.ModelView) -> dict[str, object]:
         "vram_estimated_mib": view.estimated or None,
         "vram_measured_mib": view.measured,
         "vram_peak_mib": view.peak,
+        "vram_held_mib": _held(view, seen),
         "ram_mib": view.ram,
         "ctx": None,
         "inflight": view.in_flight,
@@ -93,11 +138,13 @@ def _seconds(left: Seconds | None) -> float | None:
     return None if left is None else round(left, 3)
 
 
-def running(state: State, spec: Spec, now: Seconds) -> dict[str, object]:
+def running(
+    state: State, spec: Spec, now: Seconds, seen: Reading = _NOTHING_SEEN
+) -> dict[str, object]:
     """The models that have a child, with the fields that llama-swap's clients read and ours beside them."""
     return {
         "running": [
-            _running(view, spec.models.get(view.id))
+            {**_running(view, spec.models.get(view.id)), "vram_held_mib": _held(view, seen)}
             for view in views.models(state, spec, now)
             if view.state not in _WITHOUT_CHILD
         ]

@@ -363,7 +363,9 @@ class SchedulerActor(pykka.ThreadingActor):
             case "explain":
                 return explaining.explain(args, self._core.state, self._journal, _now())
             case _:
-                body = answers.reading(verb, self._core.state, self._spec, self._life, _now())
+                now = _now()
+                seen = self._watching.shown(now)
+                body = answers.reading(verb, self._core.state, self._spec, self._life, now, seen)
                 if body is None:
                     raise answers.BadQuestionError(f"unknown verb {verb!r}: ask one of {_VERBS}")
                 return body

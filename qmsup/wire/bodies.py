@@ -44,6 +44,7 @@ class Model(msgspec.Struct, kw_only=True, frozen=True):
         vram_estimated_mib: what the configuration says.
         vram_measured_mib: what starts with its arguments were measured to take.
         vram_peak_mib: the most that its child was seen to use.
+        vram_held_mib: what it is seen to use now.
         ram_mib: the most that its child was seen to use of the box's memory.
         ctx: tokens of context.
         hold_s: how much longer it is kept for a client that is likely to come back.
@@ -60,6 +61,7 @@ class Model(msgspec.Struct, kw_only=True, frozen=True):
     vram_estimated_mib: int | None = None
     vram_measured_mib: int | None = None
     vram_peak_mib: int | None = None
+    vram_held_mib: int | None = None
     ram_mib: int | None = None
     ctx: int | None = None
     inflight: int | None = None
@@ -70,11 +72,50 @@ class Model(msgspec.Struct, kw_only=True, frozen=True):
     error: str | None = None
 
 
+class Card(msgspec.Struct, kw_only=True, frozen=True):
+    """One GPU, and what all children use of it."""
+
+    uuid: str = ""
+    name: str = ""
+    total_mib: int | None = None
+    used_mib: int | None = None
+    ours_mib: int | None = None
+
+
+class Memory(msgspec.Struct, kw_only=True, frozen=True):
+    """What was read of the memory last: of all GPUs together, of each, and of the machine.
+
+    Attributes:
+        is_trusted: it is decided by; else the budgets alone are.
+        because: why it is not.
+        ours_mib: used by all children.
+        foreign_mib: used by others.
+        floor_mib: of that, the least that was seen.
+        ceiling_mib: what all models may use together now.
+        ram_available_mib: what can be taken without swapping.
+    """
+
+    is_trusted: bool = False
+    because: str | None = None
+    total_mib: int | None = None
+    used_mib: int | None = None
+    free_mib: int | None = None
+    ours_mib: int | None = None
+    foreign_mib: int | None = None
+    floor_mib: int | None = None
+    ceiling_mib: int | None = None
+    ram_total_mib: int | None = None
+    ram_available_mib: int | None = None
+    ram_ours_mib: int | None = None
+    cards: tuple[Card, ...] = ()
+
+
 class Ps(msgspec.Struct, kw_only=True, frozen=True):
     """The answer to `ps`: every configured model, in the order of the file."""
 
     models: tuple[Model, ...] = ()
     vram_budget_mib: int | None = None
+    memory: Memory = Memory()
 
 
 class Loaded(msgspec.Struct, kw_only=True, frozen=True):

@@ -7,9 +7,12 @@ import pytest
 
 from qmsup.actors import answers
 from qmsup.actors.life import Life
-from qmsup.ids import Epoch, ModelId
+from qmsup.core.vram.attribution import Share
+from qmsup.core.vram.reading import ChildRam, Reading
+from qmsup.core.vram.sample import Card
+from qmsup.ids import Epoch, Incarnation, ModelId
 from qmsup.spec import ModelSpec, Spec
-from qmsup.units import Seconds
+from qmsup.units import MiB, Seconds
 from tests.support.scheduling import Desk, spec_of
 
 A, B = ModelId("a"), ModelId("b")
@@ -58,6 +61,63 @@ def test_what_was_measured_stands_beside_the_estimate(desk: Desk) -> None:
     row = rows(desk)["a"]
     sizes = ("vram_mib", "vram_estimated_mib", "vram_measured_mib", "vram_peak_mib", "ram_mib")
     assert [row[size] for size in sizes] == [4800, 5000, 4800, 4800, None]
+
+
+SEEN = Reading(
+    because="",
+    total=MiB(24000),
+    used=MiB(9000),
+    free=MiB(15000),
+    foreign=MiB(4000),
+    floor=MiB(1500),
+    ceiling=MiB(20000),
+    held={Incarnation(1): MiB(5000)},
+    shares=(
+        Share(card=Card(uuid="u1", name="card", total=MiB(24000), used=MiB(9000)), ours=MiB(5000)),
+    ),
+    ram_total=MiB(64000),
+    ram_available=MiB(50000),
+    ram={Incarnation(1): ChildRam(resident=MiB(812), private=MiB(300))},
+)
+
+
+def test_what_was_read_of_the_memory_is_shown(desk: Desk) -> None:
+    for said in ("r1 asks a", "a1 starting", "a1 ready"):
+        desk.say(said)
+    state = desk.scheduler.state
+
+    body = answers.reading("ps", state, state.spec, LIFE, Seconds(0.0), SEEN)
+    running = answers.reading("running", state, state.spec, LIFE, Seconds(0.0), SEEN)
+
+    assert body is not None
+    assert running is not None
+    row: Any = body["models"]
+    assert [each["vram_held_mib"] for each in row] == [5000, None, None]
+    assert [each["vram_held_mib"] for each in running["running"]] == [5000]  # type: ignore[attr-defined]
+    assert body["memory"] == {
+        "is_trusted": True,
+        "because": None,
+        "total_mib": 24000,
+        "used_mib": 9000,
+        "free_mib": 15000,
+        "ours_mib": 5000,
+        "foreign_mib": 4000,
+        "floor_mib": 1500,
+        "ceiling_mib": 20000,
+        "ram_total_mib": 64000,
+        "ram_available_mib": 50000,
+        "ram_ours_mib": 812,
+        "cards": [
+            {"uuid": "u1", "name": "card", "total_mib": 24000, "used_mib": 9000, "ours_mib": 5000}
+        ],
+    }
+
+
+def test_what_was_not_read_is_null(desk: Desk) -> None:
+    body = answers.memory(Reading(because="no GPU can be read"))
+
+    assert (body["is_trusted"], body["because"]) == (False, "no GPU can be read")
+    assert (body["total_mib"], body["ours_mib"], body["cards"]) == (None, None, [])
 
 
 def test_a_model_whose_size_is_not_known_has_none(desk: Desk) -> None:

@@ -105,6 +105,39 @@ def test_ps_tells_what_was_measured_in_a_table_of_its_own(
     ]
 
 
+@pytest.mark.parametrize(
+    ("memory", "told"),
+    [
+        ({"is_trusted": False, "because": "no GPU can be read"}, []),
+        (
+            {"is_trusted": False, "because": "child 7 hides", "total_mib": 24576, "used_mib": 512},
+            ["512M of 24.0G GPU memory in use; budgets alone count: child 7 hides"],
+        ),
+        (
+            {
+                "is_trusted": True,
+                "total_mib": 24576,
+                "used_mib": 14848,
+                "ours_mib": 5120,
+                "foreign_mib": 9728,
+                "floor_mib": 1536,
+                "ceiling_mib": 15360,
+            },
+            [
+                "14.5G of 24.0G GPU memory in use: 5.0G by models, 9.5G by others (at rest 1.5G); ceiling 15.0G"
+            ],
+        ),
+    ],
+    ids=["no GPU", "a reading that cannot be trusted", "a game"],
+)
+def test_ps_tells_who_uses_the_gpu(
+    scheduler: StandInScheduler, qmsup: Run, memory: dict[str, object], told: list[str]
+) -> None:
+    scheduler.says("ps", {"models": [], "memory": memory})
+
+    assert qmsup("ps").out.splitlines()[1:] == ([""] if told else []) + told
+
+
 def test_ps_on_a_terminal_folds_long_names(
     scheduler: StandInScheduler, qmsup: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -57,7 +57,7 @@ class ScriptedReader:
 
 @dataclass(slots=True)
 class LiveCard:
-    """A reader of a card on which each living process with `--vram N` in its command holds so much.
+    """A reader of a card on which each living process with `--holds N` in its command holds so much.
 
     Attributes:
         foreign: what others use.
@@ -105,4 +105,4 @@ def _vram_of(pid: int) -> int:
         words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
     except OSError:
         return 0
-    return int(words[words.index("--vram") + 1]) if "--vram" in words else 0
+    return int(words[words.index("--holds") + 1]) if "--holds" in words else 0

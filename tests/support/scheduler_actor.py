@@ -14,6 +14,7 @@ import pykka
 
 from qmsup import places
 from qmsup.actors.life import Life
+from qmsup.actors.sampling import SampleReader
 from qmsup.actors.scheduler import SchedulerActor
 from qmsup.actors.tree import end_actors
 from qmsup.ids import Epoch, Incarnation, ListenerName, ModelId, RequestId, WorkerId
@@ -90,8 +91,13 @@ class RunningScheduler:
 
 
 @contextmanager
-def scheduler_of(spec: Spec, folder: Path) -> Iterator[RunningScheduler]:
-    """Start it on the places' socket, and end it with all its children."""
+def scheduler_of(
+    spec: Spec, folder: Path, *, open_reader: Callable[[], SampleReader] | None = None
+) -> Iterator[RunningScheduler]:
+    """Start it on the places' socket, and end it with all its children.
+
+    With a reader it reads the memory too.
+    """
     places.make_private(places.runtime_dir())
     places.make_private(places.state_dir())
     ended, broke = threading.Event(), threading.Event()
@@ -100,6 +106,7 @@ def scheduler_of(spec: Spec, folder: Path) -> Iterator[RunningScheduler]:
         endpoint=places.scheduler_endpoint(),
         config=folder / "config.yaml",
         since=time.time(),
+        open_reader=open_reader,
     )
     ref = SchedulerActor.start(
         spec=spec,

@@ -48,12 +48,25 @@ def command(*, as_json: bool, timeout: float) -> None:
     notes = [f"{model.name}: {model.error}" for model in ps.models if model.error]
     if ps.vram_budget_mib is not None:
         notes.append(f"VRAM budget {table.memory(ps.vram_budget_mib)}")
+    notes += _of_memory(ps.memory)
     if notes:
         click.echo("\n" + "\n".join(notes))
     sizes = [_sizes(model) for model in ps.models if _is_measured(model)]
     if sizes:
         click.echo()
         table.show(_SIZES, sizes)
+
+
+def _of_memory(memory: bodies.Memory) -> list[str]:
+    """What is used of the GPUs, and by whom; nothing where there are none."""
+    if memory.total_mib is None:
+        return []
+    used = f"{table.memory(memory.used_mib)} of {table.memory(memory.total_mib)} GPU memory in use"
+    if not memory.is_trusted:
+        return [f"{used}; budgets alone count: {memory.because}"]
+    ours, foreign = table.memory(memory.ours_mib), table.memory(memory.foreign_mib)
+    floor, ceiling = table.memory(memory.floor_mib), table.memory(memory.ceiling_mib)
+    return [f"{used}: {ours} by models, {foreign} by others (at rest {floor}); ceiling {ceiling}"]
 
 
 def _is_measured(model: bodies.Model) -> bool:

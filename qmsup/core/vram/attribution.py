@@ -4,11 +4,11 @@ A number that is only half known is worse than none: what one of our own childre
 and the models would shrink for it. So a sample is trusted whole or not at all.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from qmsup.core.vram.sample import Sample
+from qmsup.core.vram.sample import Card, Sample
 from qmsup.ids import Incarnation
 from qmsup.units import MiB
 
@@ -46,12 +46,21 @@ class Trust(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Share:
+    """One card, and what all of our children were seen to hold there."""
+
+    card: Card
+    ours: MiB
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Attribution:
     """A sample, shared out.
 
     Attributes:
         because: why it is not good, in a sentence for people; "" when it is.
         cards: by uuid; of others nothing can be compared with this.
+        shares: of each card.
         total: of all cards.
         used: of all cards, by whomever; None = not known.
         held: by our children that were seen with a value.
@@ -60,6 +69,7 @@ class Attribution:
     trust: Trust
     because: str = ""
     cards: frozenset[str] = frozenset()
+    shares: tuple[Share, ...] = ()
     total: MiB = MiB(0)
     used: MiB | None = None
     held: Mapping[Incarnation, MiB] = field(default_factory=dict)
@@ -93,6 +103,7 @@ def attribute(
         trust=trust,
         because=because,
         cards=frozenset(card.uuid for card in sample.cards),
+        shares=tuple(_shares(sample, owners)),
         total=MiB(sum(card.total for card in sample.cards)),
         used=used,
         held=held,
@@ -114,6 +125,13 @@ def _held(
         else:
             held[owner] = MiB(held.get(owner, 0) + use.used)
     return {owner: size for owner, size in held.items() if owner not in hidden}, hidden
+
+
+def _shares(sample: Sample, owners: Mapping[int, Incarnation]) -> Iterator[Share]:
+    ours = [use for use in sample.uses if use.pid in owners]
+    for card in sample.cards:
+        held = sum(use.used for use in ours if use.card == card.uuid and use.used is not None)
+        yield Share(card=card, ours=MiB(held))
 
 
 def _used(sample: Sample) -> MiB | None:

@@ -130,6 +130,7 @@ class Gauge:
             total=last.total if last.cards else None,
             used=last.used,
             free=last.free,
+            shares=last.shares,
         )
         if last.trust is not Trust.GOOD:
             return shown

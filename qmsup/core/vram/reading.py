@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from qmsup.core.vram.attribution import Resident
+from qmsup.core.vram.attribution import Resident, Share
 from qmsup.core.vram.sample import Sample
 from qmsup.ids import Incarnation
 from qmsup.units import MiB, Seconds
@@ -71,6 +71,7 @@ class Reading:
         ceiling: what all our models may use together.
         shed_line: what they may hold before some are unloaded.
         held: by each child.
+        shares: of each card.
         ram_total, ram_available: of the machine.
         ram_ceiling: what all our models may use of it together.
         ram: by each child.
@@ -85,6 +86,7 @@ class Reading:
     ceiling: MiB | None = None
     shed_line: MiB | None = None
     held: Mapping[Incarnation, MiB] = field(default_factory=dict)
+    shares: tuple[Share, ...] = ()
     ram_total: MiB | None = None
     ram_available: MiB | None = None
     ram_ceiling: MiB | None = None

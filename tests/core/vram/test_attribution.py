@@ -151,6 +151,7 @@ def test_several_cards_are_one_sum() -> None:
     assert (shared.total, shared.used, shared.free, shared.others) == (4000, 1500, 2500, 800)
     assert shared.held == {1: 700}
     assert shared.cards == {"u1", "u2"}
+    assert [(share.card.uuid, share.ours) for share in shared.shares] == [("u1", 400), ("u2", 300)]
 
 
 def test_one_dark_card_among_several_darkens_all() -> None:
