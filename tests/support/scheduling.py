@@ -9,7 +9,7 @@ An ask may say `of=CONVERSATION`, `client=`, `hold=`, `patience=`, `timeout=` (s
 `a1` is incarnation 1 of model a: numbers grow over all models. Records are left out; ask for them with `records`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import assert_never
 
@@ -84,6 +84,9 @@ class TablePolicy:
 
     def eviction_for(self, target: ModelId, running: Sequence[ModelId]) -> tuple[ModelId, ...]:
         return tuple(ModelId(model) for model in self.table.get(target, "").split())
+
+    def likeness(self, target: ModelId) -> Hashable:
+        return target
 
 
 def spec_of(

@@ -7,7 +7,7 @@ import hypothesis.strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 from typing_extensions import override
 
-from qmsup.core.scheduling import closers, invariants, places, requests, shutdown
+from qmsup.core.scheduling import closers, invariants, places, requests, shutdown, walks
 from qmsup.core.scheduling.admission import Waits, judge
 from qmsup.core.scheduling.effects import ArmWake, Effect, EnsureReady
 from qmsup.core.scheduling.events import (
@@ -105,16 +105,17 @@ def naive_walk(state: State) -> None:
     """Everybody is judged, one by one, until that changes nothing."""
     is_quiet = False
     while not is_quiet:
-        requests.begin_walk(state)
+        walks.begin_walk(state)
         is_quiet = True
         for waiter in state.line.in_order():
+            if waiter.joined is not None:
+                continue  # with the one that began the load
             verdict = judge(state, waiter.case, waiter.rank)
             if isinstance(verdict, Waits):
-                state.line.groups[waiter.case].because = verdict.because
                 closers.name(state, waiter.case, waiter.rank, verdict.because)
             else:
                 state.line.remove(waiter)
-                requests._promote(state, waiter, verdict)
+                walks.promote(state, waiter, verdict)
                 is_quiet = False
 
 

@@ -1,6 +1,6 @@
 """The VRAM budget policy: the target is loaded beside what runs, and no more is stopped than makes it fit."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -67,6 +67,10 @@ class BudgetPolicy:
                 total = MiB(total + charge)
                 candidates.append((model, charge))
         return (*unknown, *coldest(candidates, MiB(total - self.limit)))
+
+    def likeness(self, target: ModelId) -> Hashable:
+        """What it takes; where that is unknown, what counts instead."""
+        return self.needs.get(target, _UNKNOWN) or self.fallback.likeness(target)
 
 
 def coldest(candidates: Iterable[tuple[ModelId, MiB]], excess: MiB) -> list[ModelId]:

@@ -1,6 +1,6 @@
 """The group policy: a model makes room by the group it is in, whatever anything weighs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -43,6 +43,11 @@ class GroupPolicy:
             for model in dict.fromkeys(running)
             if model != target and self._yields(model, group)
         )
+
+    def likeness(self, target: ModelId) -> Hashable:
+        """Its group, and how that behaves: one of a former configuration may go by the same name."""
+        group = self.group_of(target)
+        return group.id, group.swap, group.exclusive
 
     def _yields(self, model: ModelId, group: GroupSpec) -> bool:
         own = self.group_of(model)

@@ -1,6 +1,6 @@
 """The matrix policy: the operator says which models may run together, and what stopping each of them costs."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
@@ -43,6 +43,10 @@ class MatrixPolicy:
             return residents
         kept = self._kept_beside(target, frozenset(residents))
         return tuple(model for model in residents if model not in kept)
+
+    def likeness(self, target: ModelId) -> Hashable:
+        """Each is in combinations of its own."""
+        return target
 
     def _kept_beside(self, target: ModelId, residents: frozenset[ModelId]) -> frozenset[ModelId]:
         kept = self._kept.get((target, residents))

@@ -1,6 +1,6 @@
 """What an eviction policy is, and which one a configuration asks for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -28,6 +28,10 @@ class EvictionPolicy(Protocol):
 
     def eviction_for(self, target: ModelId, running: Sequence[ModelId]) -> tuple[ModelId, ...]:
         """The running models that must stop before the target may be loaded."""
+        ...
+
+    def likeness(self, target: ModelId) -> Hashable:
+        """All by which it tells targets apart: those of one likeness are answered alike while none of them runs."""
         ...
 
 

@@ -1,6 +1,6 @@
 """Two pools, VRAM and RAM: a model is held to the budget of its own, and pays in RAM for what it offloads."""
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -39,3 +39,9 @@ class PoolsPolicy:
         gone = frozenset(on_gpu)
         staying = [model for model in running if model not in gone]
         return (*on_gpu, *self.ram.spill_for(target, staying))
+
+    def likeness(self, target: ModelId) -> Hashable:
+        """By its own pool; and on the GPU by what it offloads too."""
+        if target in self.ram.pool:
+            return "ram", self.ram.likeness(target)
+        return "gpu", self.gpu.likeness(target), self.ram.need_of(target)

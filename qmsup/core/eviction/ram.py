@@ -1,6 +1,6 @@
 """The RAM pool: models that run on the CPU, and the share that GPU models offload, against one budget."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -42,6 +42,10 @@ class RamPolicy:
             return self.budget
         return min(self.budget, self.ceiling)
 
+    def need_of(self, model: ModelId) -> MiB:
+        """What a model takes when it is started; 0 = unknown, or nothing."""
+        return self.needs.get(model, _UNKNOWN)
+
     def charge_of(self, model: ModelId) -> MiB:
         """What a running model is charged; 0 = unknown, or nothing."""
         charge = self.charges.get(model)
@@ -54,13 +58,17 @@ class RamPolicy:
             target: the model to load.
             running: what is resident in RAM or on the GPU, coldest first.
         """
-        need = self.needs.get(target, _UNKNOWN)
+        need = self.need_of(target)
         residents = _beside(target, running)
         limit = self.limit
         if limit is None or need == _UNKNOWN:
             in_pool = [model for model in residents if model in self.pool]
             return self.fallback.eviction_for(target, in_pool)
         return self._make_room(residents, self._excess(need, residents, limit))
+
+    def likeness(self, target: ModelId) -> Hashable:
+        """What it takes; where that is unknown, or nothing is held to a budget, what counts instead."""
+        return self.need_of(target), self.fallback.likeness(target)
 
     def spill_for(self, target: ModelId, running: Sequence[ModelId]) -> tuple[ModelId, ...]:
         """The models of the pool to stop for what a GPU model offloads; none while that fits.
@@ -69,7 +77,7 @@ class RamPolicy:
             target: the GPU model to load.
             running: what stays resident of both pools, coldest first.
         """
-        need = self.needs.get(target, _UNKNOWN)
+        need = self.need_of(target)
         residents = _beside(target, running)
         limit = self.limit
         if limit is None or need == _UNKNOWN:

@@ -5,7 +5,8 @@
 | what can happen, what can be ordered? | `events`, `effects` |
 | may this request be served, and if not, why? | `admission`: one function, asked on arrival and for the line |
 | who waits, in which order? | `line`, `places` (who is told), `waiting` (how one comes and goes) |
-| what becomes of a request, and of the line after an event? | `requests` |
+| what becomes of a request? | `requests` |
+| what becomes of the line after an event? | `walks` |
 | is this model busy? is an idle one kept for somebody? | `leases`, `jobs` (taken on purpose), `holds` |
 | for how long may it be idle? | `ttl` |
 | who has waited long enough to come before others? | `closers`, `claims`; `obstacles` tells behind whom one waits |

@@ -4,12 +4,12 @@ An arrival and every re-examination of the line ask `judge`. It changes nothing,
 waiters of one case get one verdict. The order of the questions is the contract.
 """
 
-from dataclasses import dataclass
 from difflib import get_close_matches
 
 from qmsup.core.scheduling import closers, memory
 from qmsup.core.scheduling.collisions import swaps_against
 from qmsup.core.scheduling.line import Because, Case, Rank, Wants
+from qmsup.core.scheduling.messages import message
 from qmsup.core.scheduling.records import Model
 from qmsup.core.scheduling.state import State
 from qmsup.errors import Code, Refusal
@@ -17,24 +17,24 @@ from qmsup.ids import ModelId
 from qmsup.units import Seconds
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Serves:
     """The model is ready and has room: grant."""
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Joins:
     """A swap to the model is under way: wait for that."""
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Starts:
     """Nothing stands against loading the model once these have stopped."""
 
     evict: tuple[ModelId, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Waits:
     """It waits in the line.
 
@@ -46,7 +46,7 @@ class Waits:
     collides: tuple[ModelId, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@message
 class Refuses:
     """There will be no grant."""
 
@@ -63,7 +63,7 @@ DRAINING = Refusal(
 
 _SERVES = Serves()
 _JOINS = Joins()
-_WAITS = {because: Waits(because) for because in Because}
+_WAITS = {because: Waits(because=because) for because in Because}
 
 
 def judge(state: State, case: Case, rank: Rank) -> Verdict:
@@ -76,10 +76,10 @@ def judge(state: State, case: Case, rank: Rank) -> Verdict:
     """
     model = state.models.get(case.model)
     if model is None or model.is_removed:
-        return Refuses(unknown_model(state, case.model))
+        return Refuses(refusal=unknown_model(state, case.model))
     is_ready = model.is_ready
-    if (refusal := _refusal(state, model)) is not None:
-        return Refuses(refusal)
+    if (refusal := _refusal(state, model, is_ready=is_ready)) is not None:
+        return Refuses(refusal=refusal)
     if case.wants is Wants.NOTHING:
         return _WAITS[Because.SILENT]
     if model.swap is not None:
@@ -89,11 +89,9 @@ def judge(state: State, case: Case, rank: Rank) -> Verdict:
     return _judge_start(state, model, case, rank)
 
 
-def judge_joiner(model: Model, wants: Wants) -> Serves | Waits:
+def is_joiner_served(model: Model, wants: Wants) -> bool:
     """What becomes of who waited for a load that has just ended: served up to the limit, whoever else waits."""
-    if wants is Wants.NOTHING:
-        return _WAITS[Because.SILENT]
-    return _SERVES if _has_room(model, wants) else _WAITS[Because.AT_LIMIT]
+    return wants is not Wants.NOTHING and _has_room(model, wants)
 
 
 def _judge_ready(state: State, model: Model, case: Case, rank: Rank) -> Verdict:
@@ -117,19 +115,21 @@ def _judge_start(state: State, model: Model, case: Case, rank: Rank) -> Verdict:
     if state.missing is not None:
         return _WAITS[Because.RECOVERING]
     evict = state.eviction_for(model.id)
-    if any(state.models[victim].is_kept for victim in evict):
-        return Refuses(_blocked(state, model, evict))
+    for victim in evict:
+        if state.models[victim].is_kept:
+            return Refuses(refusal=_blocked(state, model, evict))
     if state.rendering and not model.spec.renders:
         return _WAITS[Because.RENDERING]
-    lack = memory.lack_before(state, model, evict)
+    lack = None if state.memory.free is None else memory.lack_before(state, model, evict)
     if lack is not None and not lack.passes:
         # Nothing is stopped to make room that is not there.
-        return Refuses(memory.refusal_of(model, lack))
-    collides = tuple(swap.target for swap in swaps_against(state, model, evict))
+        return Refuses(refusal=memory.refusal_of(model, lack))
+    collides = swaps_against(state, model, evict) if state.swaps else ()
     if collides or lack is not None:
-        return Waits(Because.COLLIDES, (*collides, *(() if lack is None else lack.loading)))
+        loading = () if lack is None else lack.loading
+        return Waits(because=Because.COLLIDES, collides=collides + loading)
     because = _obstacle(state, model, evict, case, rank)
-    return Starts(evict) if because is None else _WAITS[because]
+    return Starts(evict=evict) if because is None else _WAITS[because]
 
 
 def _obstacle(
@@ -139,10 +139,13 @@ def _obstacle(
     if closers.reserving(state, model, evict, case, rank) is not None:
         return Because.RESERVED
     victims = [state.models[victim] for victim in evict]
-    if any(victim.leases for victim in victims):
-        return Because.BUSY
-    if not case.is_past and any(victim.holds.until > state.now for victim in victims):
-        return Because.HELD
+    for victim in victims:
+        if victim.leases:
+            return Because.BUSY
+    if not case.is_past:
+        for victim in victims:
+            if victim.holds.until > state.now:
+                return Because.HELD
     return None
 
 
@@ -154,11 +157,11 @@ def unknown_model(state: State, name: ModelId) -> Refusal:
     return Refusal(code=Code.MODEL_NOT_FOUND, message=f"there is no model {str(name)!r}{hint}")
 
 
-def _refusal(state: State, model: Model) -> Refusal | None:
+def _refusal(state: State, model: Model, *, is_ready: bool) -> Refusal | None:
     """Why nobody is to have the model now, whatever runs."""
     if state.is_draining:
         return DRAINING
-    if model.is_ready:
+    if is_ready or (model.memo is None and not model.back_off.failures):
         return None
     return _unavailable(state, model) or memory.refused_lately(state, model)
 

@@ -31,15 +31,17 @@ class Closers:
         closing: what takes no new requests, and whom it waits for.
         reserved: what nobody behind may load or stop.
         first_without_render: the first that renders lock out, so all render models are closed to who is behind it.
+        have_been_weighed: it was asked what they would have to stop if something else were loaded.
     """
 
-    __slots__ = ("closing", "first_without_render", "named", "reserved")
+    __slots__ = ("closing", "first_without_render", "have_been_weighed", "named", "reserved")
 
     def __init__(self) -> None:
         self.named: tuple[Closer, ...] = ()
         self.closing: dict[ModelId, Closer] = {}
         self.reserved: dict[ModelId, Closer] = {}
         self.first_without_render: Closer | None = None
+        self.have_been_weighed = False
 
     def add(self, closer: Closer, *, renders: bool) -> None:
         """One more, behind all others; it meets none of them."""

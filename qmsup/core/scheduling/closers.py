@@ -51,6 +51,8 @@ def reserving(
 ) -> Closer | None:
     """Who stands against a waiter that would load a model and stop others for it."""
     closers = state.closers
+    if not closers.named:
+        return None
     for touched in (model.id, *evict):
         closer = closers.reserved.get(touched)
         if closer is not None and _is_before(closer, case, rank):
@@ -77,17 +79,22 @@ def name(state: State, case: Case, rank: Rank, because: Because) -> None:
         return
     model = state.models[case.model]
     evict = state.eviction_for(case.model)
-    if any(state.models[victim].has_long_job for victim in evict):
+    # Who is only BUSY has been found free of those before it.
+    if because is not Because.BUSY and reserving(state, model, evict, case, rank) is not None:
         return
-    if reserving(state, model, evict, case, rank) is None:
+    if not any(state.models[victim].has_long_job for victim in evict):
         closer = Closer(case, rank, evict, collides=because is Because.COLLIDES)
         state.closers.add(closer, renders=model.spec.renders)
 
 
-def tell(state: State, before: tuple[Closer, ...]) -> None:
+def tell(state: State) -> None:
     """Tell an operator of closers that were none before."""
-    known = {(closer.case.model, closer.rank) for closer in before}
-    for closer in state.closers.named:
+    named = state.closers.named
+    if named is state.told_closers:
+        return
+    known = {(closer.case.model, closer.rank) for closer in state.told_closers}
+    state.told_closers = named
+    for closer in named:
         if (closer.case.model, closer.rank) not in known:
             state.record(
                 "line.closes",
@@ -103,6 +110,7 @@ def _is_before(closer: Closer, case: Case, rank: Rank) -> bool:
 
 def _enlarges(state: State, closer: Closer, target: ModelId, evict: tuple[ModelId, ...]) -> bool:
     """Whether a closer would have to stop more, while this swap is under way or once it is done."""
+    state.closers.have_been_weighed = True
     beside = state.running_beside(closer.case.model)
     stopping = [model for model in beside if model in evict]
     others = [model for model in beside if model not in evict and model != target]

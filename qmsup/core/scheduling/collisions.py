@@ -5,18 +5,19 @@ beside it is about to take. So where one of two does that, they start one after 
 """
 
 from qmsup.core.eviction.pools import PoolsPolicy
-from qmsup.core.scheduling.records import Model, Swap
+from qmsup.core.scheduling.records import Model
 from qmsup.core.scheduling.state import State
 from qmsup.ids import ModelId
 
 
-def swaps_against(state: State, model: Model, evict: tuple[ModelId, ...]) -> tuple[Swap, ...]:
-    """The swaps that have to end before a model may be loaded and these stopped for it."""
-    return tuple(
-        swap
-        for swap in state.swaps.values()
-        if swap.meets(model.id, evict) or start_apart(state, model, state.models[swap.target])
-    )
+def swaps_against(state: State, model: Model, evict: tuple[ModelId, ...]) -> tuple[ModelId, ...]:
+    """The swaps, by target, that have to end before a model may be loaded and these stopped for it."""
+    against = [
+        target
+        for target, swap in state.swaps.items()
+        if swap.meets(model.id, evict) or start_apart(state, model, state.models[target])
+    ]
+    return tuple(against)
 
 
 def start_apart(state: State, one: Model, other: Model) -> bool:

@@ -137,7 +137,8 @@ def _obstacles(
 def _of_victims(
     state: State, model: Model, evicts: tuple[ModelId, ...], now: Seconds
 ) -> Iterator[str]:
-    for swap in swaps_against(state, model, evicts):
+    for target in swaps_against(state, model, evicts):
+        swap = state.swaps[target]
         yield f"a load is in the way: {_swap(swap, now)}"
     for victim in evicts:
         yield from _of_a_victim(state.models[victim], now)

@@ -14,7 +14,7 @@ from qmsup.core.scheduling.events import (
     RequestArrived,
 )
 from qmsup.core.scheduling.holds import Conversation, window
-from qmsup.core.scheduling.line import Waiter
+from qmsup.core.scheduling.line import Waiter, Wants
 from qmsup.core.scheduling.records import Lease, Listener, Model
 from qmsup.core.scheduling.residency import believe_peak, forget_removed, stop_when_idle
 from qmsup.core.scheduling.state import State
@@ -189,7 +189,10 @@ def end(state: State, lease: Lease, outcome: Outcome) -> None:
     model.idle_since = state.now
     ttl.watch(state, model)
     if model.leases:
-        state.stir(model.id)
+        if lease.is_job:
+            state.stir_all()  # who would stop the model may be a closer now
+        else:
+            state.stir(model.id)
         return
     state.reorder()
     stop_when_idle(state, model)
@@ -247,6 +250,10 @@ def _add(state: State, model: Model, lease: Lease) -> None:
         state.listeners[lease.listener].leases[lease.id] = lease
     ttl.watch(state, model)
     state.touch(model)
+    if lease.is_job:
+        state.stir_all()  # who would stop the model is a closer no longer
+    elif any(group.case.wants is Wants.JOB for group in state.line.of_model(model.id)):
+        state.stir(model.id)  # it may be the job of this very request
 
 
 def _cut(state: State, lease: Lease, listener: WorkerId, refusal: Refusal) -> None:

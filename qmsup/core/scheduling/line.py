@@ -7,14 +7,14 @@ arrival; then higher priority, then arrival.
 
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import NamedTuple
 
 from qmsup.core.scheduling.deadlines import Alarm
 from qmsup.core.scheduling.events import LeaseRequested, LoadAsked, RequestArrived
-from qmsup.ids import ModelId
+from qmsup.ids import ModelId, RequestId
 from qmsup.units import Seconds
 
 
@@ -103,6 +103,11 @@ class Waiter:
     turn: Alarm | None = None
 
     @property
+    def request(self) -> RequestId | None:
+        """None = it is a control client's."""
+        return self.origin.request if isinstance(self.origin, RequestArrived) else None
+
+    @property
     def is_streaming(self) -> bool:
         """Whether the client can be told its place."""
         return isinstance(self.origin, RequestArrived) and self.origin.streaming
@@ -110,9 +115,10 @@ class Waiter:
 
 @dataclass(slots=True, eq=False)
 class Group:
-    """The waiters of one case, earliest first, and what the judge last said of them.
+    """The waiters of one case, earliest first.
 
     Attributes:
+        evict: what would have to stop for it when it was last judged, where that decided anything.
         order: lower goes first; among equals, arrival decides.
         turn: when its first waiter is looked at.
     """
@@ -120,7 +126,7 @@ class Group:
     case: Case
     priority: int = 0
     waiters: list[Waiter] = field(default_factory=list)
-    because: Because = Because.COLLIDES
+    evict: tuple[ModelId, ...] | None = None
     order: Order = field(init=False)
     turn: tuple[Order, Rank] = field(init=False)
 
@@ -176,11 +182,7 @@ class Line:
     def add(self, waiter: Waiter) -> Group:
         """Put a waiter at its place of arrival."""
         case = waiter.case
-        group = self.groups.get(case)
-        if group is None:
-            group = self.groups[case] = Group(case)
-            group.prefer(self._priority.get(case.model, 0))
-            self._by_model.setdefault(case.model, []).append(group)
+        group = self._group(case)
         waiters, rank = group.waiters, waiter.rank
         if not waiters or rank > waiters[-1].rank:
             waiters.append(waiter)
@@ -200,6 +202,22 @@ class Line:
         self.streaming += waiter.is_streaming
         return group
 
+    def put_back(self, waiters: Iterable[Waiter]) -> None:
+        """Have those who were taken out, in order of arrival, wait where they stood."""
+        by_case: dict[Case, list[Waiter]] = {}
+        for waiter in waiters:
+            by_case.setdefault(waiter.case, []).append(waiter)
+            self.streaming += waiter.is_streaming
+        for case, back in by_case.items():
+            group = self._group(case)
+            group.waiters += back
+            group.waiters.sort(key=_rank)
+            group.stand()
+            self._counts[group.order] += len(back)
+            self.size += len(back)
+            self.past += len(back) if case.is_past else 0
+            self.has_moved = True
+
     def remove(self, waiter: Waiter) -> None:
         """Take a waiter out; those behind it move up."""
         group = self.groups[waiter.case]
@@ -218,10 +236,34 @@ class Line:
         self.past -= waiter.case.is_past
         self.streaming -= waiter.is_streaming
 
+    def take(self, model: ModelId) -> list[Waiter]:
+        """Take out whoever waits for a model and is heard, in order of arrival."""
+        taken: list[Waiter] = []
+        for group in [g for g in self.of_model(model) if g.case.wants is not Wants.NOTHING]:
+            taken += group.waiters
+            self._counts[group.order] -= len(group.waiters)
+            self.past -= len(group.waiters) if group.case.is_past else 0
+            self._drop(group)
+            group.waiters.clear()
+        if taken:
+            taken.sort(key=_rank)
+            self.has_moved = True
+            self.size -= len(taken)
+            self.streaming -= sum(waiter.is_streaming for waiter in taken)
+        return taken
+
+    def is_latest(self, waiter: Waiter) -> bool:
+        """Whether nobody has come later."""
+        return waiter.rank == self._latest
+
+    def is_first(self, waiter: Waiter) -> bool:
+        """Whether it goes before all of its like."""
+        return self.groups[waiter.case].waiters[0] is waiter
+
     def place_of(self, waiter: Waiter) -> int:
         """1 = next. Cheap for the latest arrival, a look at each group for any other."""
         own = self.groups[waiter.case].order
-        if waiter.rank == self._latest:
+        if self.is_latest(waiter):
             return sum(count for order, count in self._counts.items() if order <= own)
         place = 1
         for group in self.groups.values():
@@ -258,6 +300,14 @@ class Line:
             group.stand()
             self._counts[group.order] += len(group.waiters)
         self.has_moved = True
+
+    def _group(self, case: Case) -> Group:
+        group = self.groups.get(case)
+        if group is None:
+            group = self.groups[case] = Group(case)
+            group.prefer(self._priority.get(case.model, 0))
+            self._by_model.setdefault(case.model, []).append(group)
+        return group
 
     def _drop(self, group: Group) -> None:
         """Nobody of this case waits any more."""

@@ -1,4 +1,4 @@
-"""What events and effects are made of: values that nobody changes, made for every event."""
+"""What events, verdicts and effects are made of: values that nobody changes, made for every event."""
 
 from dataclasses import dataclass
 from typing import TypeVar, dataclass_transform

@@ -1,5 +1,7 @@
 """Behind whom a waiter waits: for people who ask, so it may cost more than a judgement."""
 
+from dataclasses import dataclass
+
 from qmsup.core.scheduling import closers, memory
 from qmsup.core.scheduling.admission import Waits, judge
 from qmsup.core.scheduling.line import Because, Case, Rank
@@ -7,10 +9,26 @@ from qmsup.core.scheduling.state import State
 from qmsup.ids import ModelId
 
 
-def models_before(state: State, case: Case, rank: Rank) -> tuple[ModelId, ...]:
-    """The models that keep a waiter waiting: in use, held, being loaded, or wanted by who has waited longer."""
+@dataclass(frozen=True, slots=True)
+class Obstacle:
+    """Why a waiter waits.
+
+    Attributes:
+        models: in use, held, being loaded, or wanted by who has waited longer.
+    """
+
+    because: Because
+    models: tuple[ModelId, ...]
+
+
+def obstacle(state: State, case: Case, rank: Rank) -> Obstacle:
+    """What keeps a waiter waiting now."""
     verdict = judge(state, case, rank)
     assert isinstance(verdict, Waits), "the line has been drained"
+    return Obstacle(verdict.because, _models_before(state, verdict, case, rank))
+
+
+def _models_before(state: State, verdict: Waits, case: Case, rank: Rank) -> tuple[ModelId, ...]:
     match verdict.because:
         case Because.RENDERING:
             return state.rendering

@@ -109,6 +109,7 @@ class Swap:
     """Making room for a model and loading it.
 
     Attributes:
+        touched: all that it loads or stops.
         left: members of `evict` that are not gone yet.
         victims: the children that stopped for it, whose memory it waits for.
         joiners: who waits for it, by rank once sorted; a swap without any may be aborted.
@@ -119,12 +120,17 @@ class Swap:
     target: ModelId
     evict: tuple[ModelId, ...]
     started: Seconds
+    touched: frozenset[ModelId] = field(init=False)
     left: set[ModelId] = field(default_factory=set)
     victims: frozenset[Incarnation] = frozenset()
     phase: SwapPhase = SwapPhase.EVICTING
     incarnation: Incarnation | None = None
     joiners: dict[Waiter, None] = field(default_factory=dict)
     is_aborting: bool = False
+
+    def __post_init__(self) -> None:
+        """What it touches stays the same."""
+        self.touched = frozenset((self.target, *self.evict))
 
     @property
     def is_abandoned(self) -> bool:
@@ -133,8 +139,7 @@ class Swap:
 
     def meets(self, target: ModelId, evict: Iterable[ModelId]) -> bool:
         """Whether another swap would touch what this one loads or stops."""
-        own = self.evict
-        return target in own or any(model == self.target or model in own for model in evict)
+        return target in self.evict or not self.touched.isdisjoint(evict)
 
 
 @dataclass(slots=True, eq=False)

@@ -1,14 +1,12 @@
-"""Requests and loads: their arrival, their end while they wait, and the walks along the line that serve them."""
+"""Requests and loads: their arrival, and their end while they wait."""
 
-from bisect import insort
-from collections.abc import Callable
 from typing import assert_never
 
-from qmsup.core.scheduling import closers, leases, swaps, waiting
+from qmsup.core.scheduling import leases, waiting, walks
 from qmsup.core.scheduling.admission import Joins, Refuses, Serves, Starts, Waits, judge
 from qmsup.core.scheduling.effects import Refuse
 from qmsup.core.scheduling.events import LeaseReleased, LeaseRequested, LoadAsked, RequestArrived
-from qmsup.core.scheduling.line import Because, Case, Group, Rank, Waiter, Wants
+from qmsup.core.scheduling.line import Case, Rank, Waiter, Wants
 from qmsup.core.scheduling.records import Model
 from qmsup.core.scheduling.state import State
 from qmsup.errors import Code, Refusal
@@ -30,7 +28,7 @@ def arrived(state: State, event: RequestArrived) -> None:
     if not waiting.is_heard(state, event.listener):
         return
     if state.is_stirred and state.line.past:
-        drain(state)  # whoever is heard again with it comes first
+        walks.drain(state)  # whoever is heard again with it comes first
         state.stir_all()
     model = state.models.get(event.model)
     waiter = _waiter(state, event, Wants.LEASE, patience=event.patience, waited=event.waited)
@@ -119,83 +117,6 @@ def pass_time(state: State) -> bool:
     return has_passed
 
 
-def settle(state: State, walk: Callable[[State], None] | None = None) -> None:
-    """After each event: serve whoever it helped, and give up the loads that only stand in the way now.
-
-    Args:
-        state: changed.
-        walk: `drain`, or something slower that comes to the same.
-    """
-    if not state.line.size:  # the usual case by far: nobody is there to fare otherwise
-        state.calm()
-        return
-    before = state.closers.named
-    is_first = True
-    while is_first or _is_to_be_walked(state):
-        is_first = False
-        while _is_to_be_walked(state):
-            (walk or drain)(state)
-        # Rare, so that looking at every group after every event is cheap enough.
-        if state.line.size and any(swap.is_abandoned for swap in state.swaps.values()):
-            _abort_what_nobody_wants(state)
-    if state.closers.named is not before:
-        closers.tell(state, before)
-
-
-def drain(state: State) -> None:
-    """Serve whoever can be served, as if the line were walked once, in order, and each judged.
-
-    A group that has to wait is judged once: nothing that happens later in the same walk can help it, but that others
-    were found blocked before it; and who is past its patience holds back who stands behind it.
-    """
-    todo = sorted((group.turn, group) for group in _stirred_groups(state))
-    begin_walk(state)
-    while todo:
-        group = todo.pop(0)[1]
-        waiter = group.waiters[0]
-        verdict = judge(state, group.case, waiter.rank)
-        if isinstance(verdict, Waits):
-            group.because = verdict.because
-            state.line.has_held |= verdict.because is Because.HELD
-            closers.name(state, group.case, waiter.rank, verdict.because)
-            continue
-        state.line.remove(waiter)
-        _promote(state, waiter, verdict)
-        if group.waiters:
-            insort(todo, (group.turn, group))
-
-
-def begin_walk(state: State) -> None:
-    """A walk along the line takes everything into account, and names the closers anew."""
-    if _is_about_all(state):
-        state.line.has_held = False
-        state.seen_order = state.running
-    state.calm()
-
-
-def _is_to_be_walked(state: State) -> bool:
-    if state.is_stirred or state.stirred:
-        return True
-    return state.is_reordered and _is_order_telling(state)
-
-
-def _is_about_all(state: State) -> bool:
-    """Whether a walk has to look at everybody."""
-    return state.is_stirred or _is_order_telling(state)
-
-
-def _is_order_telling(state: State) -> bool:
-    """Whether anybody may fare otherwise because others would have to stop.
-
-    Once a held model is in use it is not the next to make room, so whoever waits for its hold may start; a closer may
-    need others to stop; and by a trusted reading there may be no room where those stop.
-    """
-    line = state.line
-    if line.past > 0 or line.has_held:
-        return True
-    return line.size > 0 and state.memory.free is not None and state.running != state.seen_order
-
-
 def _is_repeated(state: State, event: RequestArrived) -> bool:
     """Whether it is known; then it gets its last answer again."""
     request = event.request
@@ -245,61 +166,21 @@ def _admit(state: State, waiter: Waiter) -> None:
                 waiting.turn_away(state, waiter, refusal)
                 return
             waiting.take_in(state, waiter)
-            waiting.stand_in_line(state, waiter, because)
+            walks.stand_in_line(state, waiter, because)
             waiting.tell_where(state, waiter)
             state.record(
                 "request.waits",
                 model=waiter.case.model,
-                request=_request_of(waiter),
+                request=waiter.request,
                 because=because,
             )
         case Joins() | Starts():
             waiting.take_in(state, waiter)
-            _promote(state, waiter, verdict)
+            walks.promote(state, waiter, verdict)
         case Serves() | Refuses():
-            _promote(state, waiter, verdict)
+            walks.promote(state, waiter, verdict)
         case _:
             assert_never(verdict)
-
-
-def _promote(state: State, waiter: Waiter, verdict: Serves | Joins | Starts | Refuses) -> None:
-    """Do what the judge found. The waiter is in no line."""
-    match verdict:
-        case Serves():
-            waiting.serve(state, waiter)
-        case Joins():
-            waiting.join(state, state.swaps[waiter.case.model], waiter)
-        case Starts(evict=evict):
-            model = state.models[waiter.case.model]
-            swap = swaps.start(state, model, evict, _request_of(waiter))
-            waiting.join(state, swap, waiter)
-        case Refuses(refusal=refusal):
-            waiting.turn_away(state, waiter, refusal)
-        case _:
-            assert_never(verdict)
-
-
-def _stirred_groups(state: State) -> list[Group]:
-    line = state.line
-    if _is_about_all(state):
-        return list(line.groups.values())
-    return [group for model in state.stirred for group in line.of_model(model)]
-
-
-def _abort_what_nobody_wants(state: State) -> None:
-    """Of the swaps in somebody's way, give up those without a joiner. Some end with that."""
-    unwanted: dict[ModelId, None] = {}
-    for group in state.line.groups.values():
-        verdict = judge(state, group.case, group.waiters[0].rank)
-        assert isinstance(verdict, Waits), "the line has been drained"
-        unwanted.update((m, None) for m in verdict.collides if state.swaps[m].is_abandoned)
-    for target in unwanted:
-        swaps.abort(state, state.swaps[target])
-
-
-def _request_of(waiter: Waiter) -> RequestId | None:
-    origin = waiter.origin
-    return origin.request if isinstance(origin, RequestArrived) else None
 
 
 def _full(state: State, waiter: Waiter) -> Refusal | None:

@@ -20,6 +20,7 @@ from qmsup.core.scheduling import (
     shedding,
     shutdown,
     unload,
+    walks,
 )
 from qmsup.core.scheduling.effects import ArmWake, Effect
 from qmsup.core.scheduling.events import (
@@ -120,9 +121,9 @@ class Scheduler:
 def _settle(state: State, walk: Callable[[State], None] | None = None) -> None:
     """Serve whoever can be served, and stop what a reload left without a place if nobody needs it now."""
     is_to_be_enforced = law.is_to_be_enforced(state)
-    requests.settle(state, walk)
+    walks.settle(state, walk)
     if is_to_be_enforced and law.enforce(state):
-        requests.settle(state, walk)
+        walks.settle(state, walk)
 
 
 def _take(state: State, event: Event) -> None:

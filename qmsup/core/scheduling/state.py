@@ -8,8 +8,9 @@ from collections import OrderedDict
 from collections.abc import Iterable
 from typing import Generic, TypeVar
 
+from qmsup.core.eviction.alike import Alike
 from qmsup.core.eviction.policy import EvictionPolicy, policy_for
-from qmsup.core.scheduling.claims import Closers
+from qmsup.core.scheduling.claims import Closer, Closers
 from qmsup.core.scheduling.deadlines import Deadlines
 from qmsup.core.scheduling.effects import Answer, Effect, Record
 from qmsup.core.scheduling.holds import Conversation
@@ -69,11 +70,13 @@ class State:
         refused, answered, lapsed, ended_jobs, lost: the last few, for those who ask again or answer late.
         is_draining: this box takes no more work.
         missing: workers of which it is not known yet what they have in flight; None = all is known.
-        stirred: models whose waiters may fare otherwise than when last judged.
-        is_stirred: so may everybody's.
+        stirred: models whose waiters may fare otherwise than when last judged, and nobody else.
+        is_stirred: everybody may.
         closers: whom others wait for, since it has waited long enough.
-        seen_order: what was resident, coldest first, when the whole line was last looked at.
-        is_reordered: models changed places in the order of eviction, so closers may need others to stop.
+        told_closers: those of whom an operator has been told.
+        seen_order: what was resident, coldest first, when everybody was last looked at, or since then, where for
+            nobody others would have to stop; None = nothing is known of that.
+        is_reordered: models changed places in the order of eviction, so others may have to stop for who waits.
     """
 
     def __init__(self, spec: Spec, first_incarnation: Incarnation) -> None:
@@ -110,8 +113,9 @@ class State:
         self.stirred: set[ModelId] = set()
         self.is_stirred = False
         self.closers = Closers()
+        self.told_closers: tuple[Closer, ...] = ()
         self.is_reordered = False
-        self.seen_order: tuple[ModelId, ...] = ()
+        self.seen_order: tuple[ModelId, ...] | None = None
         self._evictions: dict[ModelId, tuple[ModelId, ...]] = {}
         self.policy = policy_for(spec)
         self._running: tuple[ModelId, ...] | None = None
@@ -131,8 +135,10 @@ class State:
     @policy.setter
     def policy(self, policy: EvictionPolicy) -> None:
         self._policy = policy
+        self._alike = Alike(policy)
         self._evictions = {}
         self.is_reordered = True
+        self.seen_order = None
 
     def begin(self, now: Seconds) -> None:
         """A new event is in hand."""
@@ -271,9 +277,13 @@ class State:
         """What the policy would stop for the target, now; asked once for as long as nothing changes."""
         evict = self._evictions.get(target)
         if evict is None:
-            evict = self.policy.eviction_for(target, self.running_beside(target))
-            self._evictions[target] = evict
+            evict = self._evictions[target] = self._ask_policy(target)
         return evict
+
+    def _ask_policy(self, target: ModelId) -> tuple[ModelId, ...]:
+        if target in self._residents:
+            return self.policy.eviction_for(target, self.running_beside(target))
+        return self._alike.eviction_for(target, self.running)
 
     def _forget_order(self) -> None:
         self.is_reordered = True

@@ -4,7 +4,7 @@ A swap is ended by reports about exactly the incarnations it asked for, in whate
 """
 
 from qmsup.core.scheduling import memory, residency, waiting
-from qmsup.core.scheduling.admission import Serves, judge_joiner
+from qmsup.core.scheduling.admission import is_joiner_served
 from qmsup.core.scheduling.line import Rank, Waiter
 from qmsup.core.scheduling.records import Model, Swap, SwapPhase
 from qmsup.core.scheduling.state import State
@@ -35,8 +35,8 @@ def start(
             swap.left.add(victim)
             swap.victims |= state.models[victim].incarnations
             residency.stop(state, state.models[victim])
-    if model.is_pinned:
-        state.stir_all()  # now it stands in the way of others for good
+    if model.is_pinned or state.line.past:
+        state.stir_all()  # pinned it stands in others' way for good; and a closer in whose way it is holds back more
     if not swap.left:
         _go_on(state, swap)
     return swap
@@ -87,15 +87,15 @@ def loaded(state: State, swap: Swap) -> None:
     state.record("swap.done", model=swap.target, because=f"{model.load_time:.3f} s")
     joiners = sorted(swap.joiners, key=_rank)
     _close(state, model)
+    back: list[Waiter] = []
     for waiter in joiners:
         waiter.joined = None
         # Before anybody else is judged: whoever paid for the load is served by it, up to the limit.
-        verdict = judge_joiner(model, waiter.case.wants)
-        if isinstance(verdict, Serves):
+        if is_joiner_served(model, waiter.case.wants):
             waiting.serve(state, waiter)
         else:
-            waiting.stand_in_line(state, waiter, verdict.because)
-            state.line.has_moved = True
+            back.append(waiter)
+    state.line.put_back(back)
 
 
 def failed(state: State, swap: Swap, reason: str, last_lines: str) -> None:

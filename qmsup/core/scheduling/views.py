@@ -5,9 +5,8 @@ from enum import StrEnum
 
 from qmsup.core.scheduling import memory
 from qmsup.core.scheduling.deadlines import Alarm
-from qmsup.core.scheduling.events import RequestArrived
-from qmsup.core.scheduling.line import Because, Waiter
-from qmsup.core.scheduling.obstacles import models_before
+from qmsup.core.scheduling.line import Because
+from qmsup.core.scheduling.obstacles import obstacle
 from qmsup.core.scheduling.records import Model
 from qmsup.core.scheduling.state import State
 from qmsup.ids import Incarnation, LeaseId, ListenerName, ModelId, RequestId, WorkerId
@@ -144,19 +143,19 @@ def models(state: State, spec: Spec, now: Seconds) -> tuple[ModelView, ...]:
 
 def line(state: State, now: Seconds) -> tuple[PlaceView, ...]:
     """The whole line, first to last."""
-    behind = {
-        case: models_before(state, case, group.waiters[0].rank)
+    obstacles = {
+        case: obstacle(state, case, group.waiters[0].rank)
         for case, group in state.line.groups.items()
     }
     return tuple(
         PlaceView(
-            request=_request_of(waiter),
+            request=waiter.request,
             model=waiter.case.model,
             place=place,
             waited=Seconds(now - waiter.rank.arrived),
             patience_left=Seconds(max(0.0, waiter.impatient - now)),
-            because=state.line.groups[waiter.case].because,
-            behind=behind[waiter.case],
+            because=obstacles[waiter.case].because,
+            behind=obstacles[waiter.case].models,
         )
         for place, waiter in enumerate(state.line.in_order(), 1)
     )
@@ -249,7 +248,3 @@ def _state_of(model: Model) -> ModelState:
     if model.leaving:
         return ModelState.STOPPING
     return ModelState.FAILED if model.back_off.failures else ModelState.STOPPED
-
-
-def _request_of(waiter: Waiter) -> RequestId | None:
-    return waiter.origin.request if isinstance(waiter.origin, RequestArrived) else None

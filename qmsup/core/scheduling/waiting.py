@@ -1,11 +1,12 @@
 """Waiters: how one comes to wait, is served, turned away, or leaves. Which of these happens is judged elsewhere."""
 
+from collections.abc import Iterable
 from typing import assert_never
 
 from qmsup.core.scheduling import leases
 from qmsup.core.scheduling.effects import LineMoved, Refuse, TellLoading
 from qmsup.core.scheduling.events import LeaseRequested, LoadAsked, RequestArrived
-from qmsup.core.scheduling.line import Because, Waiter, Wants
+from qmsup.core.scheduling.line import Waiter, Wants
 from qmsup.core.scheduling.records import Listener, Model, Swap
 from qmsup.core.scheduling.state import State
 from qmsup.errors import Refusal
@@ -30,32 +31,30 @@ def take_in(state: State, waiter: Waiter) -> None:
             assert_never(waiter.origin)
 
 
-def stand_in_line(state: State, waiter: Waiter, because: Because) -> None:
-    """Wait at the place of arrival."""
-    group = state.line.add(waiter)
-    group.because = because
-    state.line.has_held |= because is Because.HELD
-    if waiter.case.is_past and group.waiters[0] is waiter:
-        state.stir(waiter.case.model)
-
-
 def lose_patience(state: State, waiter: Waiter) -> None:
     """A waiter's patience is over; in the line it goes before those whose patience is not."""
     if waiter.joined is not None:
         waiter.case = waiter.case._replace(is_past=True)
         return
-    because = state.line.groups[waiter.case].because
     state.line.remove(waiter)
     waiter.case = waiter.case._replace(is_past=True)
-    stand_in_line(state, waiter, because)
+    state.line.add(waiter)
+    if state.line.is_first(waiter):
+        state.stir_all()  # it may hold back others
 
 
-def join(state: State, swap: Swap, waiter: Waiter) -> None:
+def join(state: State, swap: Swap, waiters: Iterable[Waiter]) -> None:
     """Leave the line for a swap to the model."""
-    swap.joiners[waiter] = None
-    waiter.joined = swap.target
-    waiter.place = 0
-    tell_where(state, waiter)
+    for waiter in waiters:
+        swap.joiners[waiter] = None
+        waiter.joined = swap.target
+        waiter.place = 0
+        origin = waiter.origin
+        if isinstance(origin, RequestArrived):
+            effect = TellLoading(
+                cause=state.event, listener=origin.listener, request=origin.request
+            )
+            state.effects.append(effect)
 
 
 def tell_where(state: State, waiter: Waiter) -> None:
@@ -64,7 +63,7 @@ def tell_where(state: State, waiter: Waiter) -> None:
     if not isinstance(origin, RequestArrived):
         return
     if waiter.joined is not None:
-        state.emit(TellLoading(cause=state.event, listener=origin.listener, request=origin.request))
+        _tell_loading(state, origin)
         return
     waiter.place = state.line.place_of(waiter)
     state.emit(
@@ -74,6 +73,10 @@ def tell_where(state: State, waiter: Waiter) -> None:
             places=((origin.request, waiter.place),),
         )
     )
+
+
+def _tell_loading(state: State, origin: RequestArrived) -> None:
+    state.emit(TellLoading(cause=state.event, listener=origin.listener, request=origin.request))
 
 
 def serve(state: State, waiter: Waiter) -> None:
@@ -125,9 +128,9 @@ def leave(state: State, waiter: Waiter) -> None:
 def step_out(state: State, waiter: Waiter) -> None:
     """Out of the line, or out of the swap that it waits for."""
     if waiter.joined is None:
+        if waiter.case.is_past and state.line.is_first(waiter):
+            state.stir_all()  # it may have held back others
         state.line.remove(waiter)
-        if waiter.case.is_past:
-            state.stir_all()
     else:
         del state.swaps[waiter.joined].joiners[waiter]
         waiter.joined = None
@@ -166,8 +169,7 @@ def _regroup(state: State, listener: Listener, wants: Wants) -> None:
             state.line.remove(waiter)
         waiter.case = waiter.case._replace(wants=wants)
         if in_line:
-            because = Because.SILENT if wants is Wants.NOTHING else Because.COLLIDES
-            stand_in_line(state, waiter, because)
+            state.line.add(waiter)
             models.add(waiter.case.model)
             state.is_stirred |= waiter.case.is_past
     state.stirred |= models

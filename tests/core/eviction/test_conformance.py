@@ -82,6 +82,17 @@ def test_it_answers_alike_names_only_what_runs_and_never_the_target(
     assert policy.name
 
 
+@pytest.mark.parametrize("policy", POLICIES.values(), ids=POLICIES.keys())
+@given(running=runnings)
+def test_targets_of_one_likeness_are_answered_alike_while_none_of_them_runs(
+    policy: EvictionPolicy, running: list[ModelId]
+) -> None:
+    answers: dict[object, tuple[ModelId, ...]] = {}
+    for target in {ModelId(m) for m in MODELS.split()}.difference(running):
+        found = policy.eviction_for(target, running)
+        assert answers.setdefault(policy.likeness(target), found) == found
+
+
 IN_ORDER = ("no groups", "groups", "pools without budgets", "matrix")
 
 

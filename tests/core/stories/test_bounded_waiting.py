@@ -1,6 +1,6 @@
 """Nobody waits for ever: whoever is past its patience closes what it needs to those who came later."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 
 import pytest
@@ -380,6 +380,9 @@ class ByCompany:
         elif target == "b" and "x" in running:
             stops = self.beside_both if "y" in running else self.without_y
         return tuple(ModelId(model) for model in stops)
+
+    def likeness(self, target: ModelId) -> Hashable:
+        return target
 
 
 @pytest.mark.parametrize(
