@@ -5,6 +5,7 @@ each look is compared with the one before, and what differs is published. Decisi
 done in a thread of its own; the scheduler's makes the plain bodies and hands them over.
 """
 
+import contextlib
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -119,7 +120,7 @@ class FeedActor(pykka.ThreadingActor):
         if socket.look() and (wanted := socket.wanted) != before:
             if not wanted:
                 self._known = {}
-            self._tell(FeedWanted(prefixes=wanted))
+            self._say(FeedWanted(prefixes=wanted))
 
     def _publish(self, look: Look) -> None:
         now = time.time()
@@ -138,7 +139,11 @@ class FeedActor(pykka.ThreadingActor):
             del self._known[topic]
             self._send(now, topic, None)
         if look.ask is not None:
-            self._tell(Subscribed(ask=look.ask, seq=dict(self._seq), state=look.bodies))
+            self._say(Subscribed(ask=look.ask, seq=dict(self._seq), state=look.bodies))
+
+    def _say(self, message: FeedWanted | Subscribed) -> None:
+        with contextlib.suppress(pykka.ActorDeadError):  # the process is ending
+            self._tell(message)
 
     def _is_news(self, topic: str, body: object) -> bool:
         return topic not in self._known or self._known[topic] != body

@@ -17,30 +17,28 @@ from typing_extensions import override
 
 from qmsup import places
 from qmsup.actors import answers, explaining, wishes
+from qmsup.actors.chronicle import Chronicle
 from qmsup.actors.config_reader import ConfigRead, ConfigRefused
 from qmsup.actors.copies import Copy
 from qmsup.actors.feed import FeedActor, FeedWanted, Subscribed
 from qmsup.actors.gateway import Asked, Gateway, Greeted, Heard
 from qmsup.actors.inbox import PollingInbox, TimeIsUp
-from qmsup.actors.journal import Journal, JournalOnDisk, former_lines
 from qmsup.actors.journal_lines import Header
 from qmsup.actors.life import Life
-from qmsup.actors.onlooker import Onlooker
 from qmsup.actors.orders import ORDERS, Orders
 from qmsup.actors.reload import Reload
 from qmsup.actors.sightings import MemorySeen
-from qmsup.actors.standing import StandingKeeper, read_former
+from qmsup.actors.standing import read_former
 from qmsup.actors.state_store import StateOnDisk
 from qmsup.actors.tree import ProcessTree
 from qmsup.actors.watching import Watching
 from qmsup.actors.workers import Workers
 from qmsup.core.scheduling import invariants, views
-from qmsup.core.scheduling.effects import ArmWake, Record
+from qmsup.core.scheduling.effects import ArmWake
 from qmsup.core.scheduling.events import (
     AskWithdrawn,
     ConfigApplied,
     Event,
-    LoadAsked,
     ShutdownAsked,
     Woke,
 )
@@ -115,26 +113,26 @@ class SchedulerActor(pykka.ThreadingActor):
             self._state = StateOnDisk()
             self._orders = Orders(self._gateway, self._processes, self._end, self._state.remember)
             self._reload = Reload(self._spec, self._life, self._gateway, self.actor_ref.tell)
-            self._on_disk = JournalOnDisk()
-            self._journal = Journal(
-                self._header(), write=self._on_disk.write, former=former_lines()
+            offset = time.time() - _now()
+            self._chronicle = Chronicle(
+                self._header(),
+                feed=FeedActor.start(
+                    endpoint=places.feed_endpoint(),
+                    epoch=self._life.epoch,
+                    tell=self.actor_ref.tell,
+                ),
+                store=self._state,
+                offset=offset,
             )
         except Exception:
             _log.exception("scheduler.cannot_start")
             self._on_break()
             raise
-        offset = time.time() - _now()
-        self._onlooker = Onlooker(offset)
-        self._standing = StandingKeeper(self._state, offset)
-        self._feed = FeedActor.start(
-            endpoint=places.feed_endpoint(), epoch=self._life.epoch, tell=self.actor_ref.tell
-        )
         self._watching = Watching(self._life.open_reader, self.actor_ref.tell, self._core.state)
         self._recall(offset)
         self._inbox.watch(self._router.fileno(), self._receive, eager=True)
         _log.info("scheduler.started", epoch=self._life.epoch, endpoint=self._life.endpoint)
-        for model in self._spec.preload:  # as if somebody had asked, who needs no answer
-            self.actor_ref.tell(LoadAsked(ask=AskId(f"preload {model}"), model=model))
+        wishes.preload(self._spec, self.actor_ref.tell)
 
     def _recall(self, offset: float) -> None:
         """Know how things stood, and what was measured, before the first model is wanted."""
@@ -160,7 +158,7 @@ class SchedulerActor(pykka.ThreadingActor):
 
     @override
     def on_stop(self) -> None:
-        self._journal.flush()
+        self._chronicle.journal.flush()
         self._workers.close()
         self._inbox.forget(self._router.fileno())
         self._router.close()
@@ -198,14 +196,14 @@ class SchedulerActor(pykka.ThreadingActor):
             case ConfigRefused():
                 self._reload.refuse(message)
             case _Written(ask=ask):
-                self._gateway.reply(ask, self._on_disk.about())
+                self._gateway.reply(ask, self._chronicle.on_disk.about())
             case FeedWanted(prefixes=prefixes):
-                self._onlooker.want(prefixes, _now())
+                self._chronicle.onlooker.want(prefixes, _now())
             case Subscribed():
                 self._gateway.reply(message.ask, self._subscription(message))
             case MemorySeen(reading=reading):
                 self._watching.reading = reading
-                self._onlooker.stir(_now())
+                self._chronicle.onlooker.stir(_now())
             case _:
                 self._handle(message)  # type: ignore[arg-type] # actors tell events, nothing else
                 self._watching.heard(message)
@@ -246,23 +244,17 @@ class SchedulerActor(pykka.ThreadingActor):
             effects = core.handle(event, now)
         except Exception:
             # What it could not bear is the very thing that a replay needs.
-            self._journal.note(Turn(core.state.event, now, event, ()))
-            self._journal.flush()
+            self._chronicle.note(Turn(core.state.event, now, event, ()))
+            self._chronicle.journal.flush()
             raise
-        self._journal.note(Turn(core.state.event, now, event, effects))
+        self._chronicle.note(Turn(core.state.event, now, event, effects))
         for effect in effects:
             if type(effect) is ArmWake:
                 self._wake_at = effect.at
                 continue
-            if type(effect) is Record:
-                self._onlooker.note(effect, now)
-                if effect.decision.startswith("job."):
-                    self._standing.hurry(now)
-            elif type(effect) in ORDERS:
+            if type(effect) in ORDERS:
                 self._watching.stir()
             self._orders.carry_out(effect)
-        self._onlooker.stir(now)
-        self._standing.stir(now)
         if self._checks:
             invariants.check(self._core.state, _now())
 
@@ -281,17 +273,12 @@ class SchedulerActor(pykka.ThreadingActor):
         self._reload.tell(read)
 
     def _end(self) -> None:
-        self._journal.flush()  # before the writer is told to end, too
-        self._standing.keep(self._core.state)
+        self._chronicle.end(self._core.state)  # before the writers are told to end, too
         self._on_end()
 
     def _look_at_the_clock(self) -> None:
         now = _now()
-        self._journal.work(now)
-        if self._onlooker.due is not None and now >= self._onlooker.due:
-            self._show(None)
-        if self._standing.due is not None and now >= self._standing.due:
-            self._standing.keep(self._core.state)
+        self._chronicle.work(self._core.state, self._spec, now)
         for event in self._workers.silent_since(now):
             self._handle(event)
         if self._wake_at is not None and now >= self._wake_at:
@@ -309,9 +296,7 @@ class SchedulerActor(pykka.ThreadingActor):
             self._wake_at,
             self._workers.next_check(),
             self._next_roll_call,
-            self._journal.due,
-            self._onlooker.due,
-            self._standing.due,
+            self._chronicle.due,
         )
         self._inbox.wake_at(min((t for t in wishes if t is not None), default=None))
 
@@ -333,17 +318,14 @@ class SchedulerActor(pykka.ThreadingActor):
             case "reload":
                 self._reload.begin(asked.ask)
             case "subscribe":
-                self._show(asked.ask)
+                self._chronicle.show(self._core.state, self._spec, _now(), asked.ask)
             case "journal":
-                self._journal.flush()
-                self._on_disk.when_written(partial(self.actor_ref.tell, _Written(ask=asked.ask)))
+                self._chronicle.journal.flush()
+                self._chronicle.on_disk.when_written(
+                    partial(self.actor_ref.tell, _Written(ask=asked.ask))
+                )
             case verb:
                 self._gateway.reply(asked.ask, self._reading(verb, asked.args))
-
-    def _show(self, ask: AskId | None) -> None:
-        look = self._onlooker.look(self._core.state, self._spec, _now(), ask)
-        with contextlib.suppress(pykka.ActorDeadError):  # the process is ending
-            self._feed.tell(look)
 
     def _subscription(self, taken: Subscribed) -> dict[str, object]:
         return {
@@ -351,7 +333,7 @@ class SchedulerActor(pykka.ThreadingActor):
             "epoch": self._life.epoch,
             "seq": taken.seq,
             "state": taken.state,
-            "decisions": self._onlooker.recent,
+            "decisions": self._chronicle.onlooker.recent,
         }
 
     def _reading(self, verb: str, args: Mapping[str, object]) -> object:
@@ -361,7 +343,7 @@ class SchedulerActor(pykka.ThreadingActor):
             case "queue":
                 return explaining.queue(self._core.state, _now())
             case "explain":
-                return explaining.explain(args, self._core.state, self._journal, _now())
+                return explaining.explain(args, self._core.state, self._chronicle.journal, _now())
             case _:
                 now = _now()
                 seen = self._watching.shown(now)

@@ -25,6 +25,7 @@ _TABLES: tuple[str, ...] = (
         PRIMARY KEY (model_file, files, arguments)
     ) WITHOUT ROWID
     """,
+    "CREATE TABLE standing (id INTEGER PRIMARY KEY CHECK (id = 1), told TEXT NOT NULL)",
 )
 """What each version of the file adds to the one before. Never change one that was released: append."""
 

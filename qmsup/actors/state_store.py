@@ -36,8 +36,20 @@ class Recall:
     tell: Callable[[FootprintMeasured], None] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class KeepStanding:
+    """Keep how things stand, in place of what was kept before."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class RecallStanding:
+    """Tell how things stood; "" = nobody knows."""
+
+
 class StateStore(pykka.ThreadingActor):
-    """Tell it Remember and Recall. What is told in one order is written in that order."""
+    """Tell it Remember, Recall, KeepStanding and RecallStanding. What is told in one order is written in that order."""
 
     def __init__(self, path: Path) -> None:
         """The file is not touched before it is needed."""
@@ -47,8 +59,17 @@ class StateStore(pykka.ThreadingActor):
         self._is_in_trouble = False
 
     @override
-    def on_receive(self, message: Remember | Recall) -> list[FootprintMeasured]:
+    def on_receive(
+        self, message: Remember | Recall | KeepStanding | RecallStanding
+    ) -> list[FootprintMeasured] | str:
         match message:
+            case KeepStanding(text=text):
+                self._attempt(lambda db: _keep_standing(db, text))
+                return ""
+            case RecallStanding():
+                told: list[str] = []
+                self._attempt(lambda db: told.extend(_standing(db)))
+                return "".join(told)
             case Remember():
                 self._attempt(
                     lambda db: footprints.keep(db, footprints.key_of(message.argv), message)
@@ -115,6 +136,14 @@ class StateStore(pykka.ThreadingActor):
             )
 
 
+def _keep_standing(connection: sqlite3.Connection, text: str) -> None:
+    connection.execute("INSERT OR REPLACE INTO standing VALUES (1, ?)", (text,))
+
+
+def _standing(connection: sqlite3.Connection) -> list[str]:
+    return [str(told) for [told] in connection.execute("SELECT told FROM standing")]
+
+
 def _pass_on(found: list[FootprintMeasured], tell: Callable[[FootprintMeasured], None]) -> None:
     with contextlib.suppress(pykka.ActorDeadError):  # who wants to know has ended
         for event in found:
@@ -147,6 +176,20 @@ class StateOnDisk:
         """Keep what a model was measured to take."""
         with contextlib.suppress(pykka.ActorDeadError):  # the process is ending
             self._store.tell(measured)
+
+    def keep_standing(self, text: str) -> None:
+        """Keep how things stand."""
+        with contextlib.suppress(pykka.ActorDeadError):  # the process is ending
+            self._store.tell(KeepStanding(text))
+
+    def standing(self) -> str:
+        """How things stood at the end of the former life; "" = nobody knows. Waits, but not for long."""
+        asked = self._store.ask(RecallStanding(), block=False)
+        try:
+            return str(asked.get(timeout=_WAIT_AT_START))
+        except pykka.Timeout:
+            _log.warning("state.slow", file=str(places.state_db()), waited_s=_WAIT_AT_START)
+            return ""
 
     def known_of(self, models: Iterable[ModelSpec]) -> list[FootprintMeasured]:
         """What former lives knew of these models. Waits, but not for long."""

@@ -1,0 +1,61 @@
+"""What is kept and told of turns; the parts have tests of their own."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from qmsup.actors.chronicle import Chronicle
+from qmsup.actors.feed import FeedActor
+from qmsup.actors.journal_lines import Header
+from qmsup.actors.state_store import StateOnDisk
+from qmsup.actors.tree import end_actors
+from qmsup.core.scheduling.effects import Record
+from qmsup.core.scheduling.events import Woke
+from qmsup.core.scheduling.scheduler import Scheduler
+from qmsup.core.scheduling.stories import Turn
+from qmsup.ids import Epoch, EventNumber, Incarnation, ModelId
+from qmsup.spec import ModelSpec, Spec
+from qmsup.transport import context
+from qmsup.units import Seconds
+
+_SPEC = Spec(models={ModelId("m"): ModelSpec(id=ModelId("m"), argv=("x",))})
+_STATE = Scheduler(_SPEC).state
+
+
+@pytest.fixture
+def chronicle(places: Path) -> Iterator[Chronicle]:
+    feed = FeedActor.start(
+        endpoint=f"ipc://{places}/feed.sock", epoch=Epoch(1), tell=lambda _said: None
+    )
+    header = Header(
+        epoch=Epoch(1), first_incarnation=Incarnation(1), spec=_SPEC, started=0.0, clock=Seconds(0)
+    )
+    yield Chronicle(header, feed=feed, store=StateOnDisk(), offset=0.0)
+    end_actors()
+    context.destroy()
+
+
+def _turn(at: float, *decisions: str) -> Turn:
+    cause = EventNumber(1)
+    records = [Record(cause=cause, decision=decision) for decision in decisions]
+    return Turn(cause, Seconds(at), Woke(), records)
+
+
+def test_a_turn_is_kept_soon_and_what_a_job_was_promised_at_once(chronicle: Chronicle) -> None:
+    due = [chronicle.due]
+    chronicle.note(_turn(5.0))
+    due.append(chronicle.due)
+    chronicle.note(_turn(5.1, "job.held"))
+    due.append(chronicle.due)
+    chronicle.work(_STATE, _SPEC, Seconds(7.0))
+    due.append(chronicle.due)
+
+    assert due == [None, 5.5, 5.1, None]
+    assert [each["decision"] for each in chronicle.onlooker.recent] == ["job.held"]
+
+
+def test_at_the_end_all_is_handed_over(chronicle: Chronicle) -> None:
+    chronicle.note(_turn(5.0))
+    chronicle.end(_STATE)
+    assert chronicle.journal.due is None
