@@ -12,6 +12,8 @@ from typing_extensions import override
 from qmsup.core.vram.sample import Card, Ram, Sample
 from qmsup.daemon.doctor.box import Box
 from qmsup.daemon.doctor.finding import Check, Finding
+from qmsup.ids import ModelId
+from qmsup.processes import leftovers, procfs
 from qmsup.spec import Spec
 from qmsup.telemetry.reading import Reader
 from qmsup.units import MiB, Seconds
@@ -46,6 +48,7 @@ def look(box: Box) -> Iterator[Finding]:
     if not sample.cards and not told:
         yield _check.ok("none", "no GPU that can be read is here: models run on the CPU")
     yield from of_sample(sample, box.spec)
+    yield from _of_children(sample, box.spec)
     yield from _of_render_nodes()
 
 
@@ -96,6 +99,32 @@ def _of_budget(spec: Spec | None, sample: Sample) -> Iterator[Finding]:
             f"it is {budget} MiB, and the cards have {total} MiB together",
             "lower it: what is loaded over the cards' size fails",
         )
+
+
+def _of_children(sample: Sample, spec: Spec | None) -> Iterator[Finding]:
+    """Whether the models that run now are seen on a card: only then is what others use told from what they do."""
+    if not any(card.has_processes for card in sample.cards):
+        return
+    seen = {use.pid for use in sample.uses if use.used is not None}
+    sessions = {stat.session for stat in procfs.all_stats() if stat.pid in seen}
+    running = [record for record in leftovers.look().owned if record.pid]
+    unseen = [r.model for r in running if r.pid not in sessions and _is_on_gpu(r.model, spec)]
+    if unseen:
+        yield _check.warn(
+            "models",
+            f"run, and are seen on no card: {', '.join(unseen)}",
+            f"well if they run on the CPU (pool: ram says so), or load just now; else {_STATIC}",
+        )
+    elif running:
+        yield _check.ok(
+            "models", f"that run and are seen on a card, or need not be: {len(running)}"
+        )
+
+
+def _is_on_gpu(name: str, spec: Spec | None) -> bool:
+    """Whether the configuration has it take GPU memory."""
+    model = None if spec is None else spec.models.get(ModelId(name))
+    return model is not None and bool(model.est_vram)
 
 
 def _of_render_nodes() -> Iterator[Finding]:

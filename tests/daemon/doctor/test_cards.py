@@ -17,6 +17,7 @@ from qmsup.daemon.doctor.cards import look, of_sample
 from qmsup.spec import Spec
 from qmsup.units import MiB, Seconds
 from tests.fakes.gpu import DRIVER_NOT_LOADED, FakeCard, FakeGpu, FakeUse, State
+from tests.support.children import running
 from tests.support.doctoring import graded
 from tests.support.gpu import environment
 
@@ -68,9 +69,9 @@ def test_a_driver_that_hangs_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) 
     assert graded(found) == [("bad", "driver")]
 
 
-def told(gpu: FakeGpu, places: Path) -> list[dict[str, Any]]:
+def told(gpu: FakeGpu, places: Path, *arguments: str | Path) -> list[dict[str, Any]]:
     asked = subprocess.run(
-        [sys.executable, "-m", "qmsup", "doctor", "--json"],
+        [sys.executable, "-m", "qmsup", "doctor", "--json", *arguments],
         env={**os.environ, **environment(gpu)},
         capture_output=True,
         text=True,
@@ -89,6 +90,24 @@ def test_the_drivers_library_is_asked(tmp_path: Path, places: Path) -> None:
 
     assert (card["grade"], card["about"]) == ("ok", "Fake 24 GB")
     assert "1 processes" in card["says"]
+
+
+def test_models_that_run_are_looked_for_on_the_cards(tmp_path: Path, places: Path) -> None:
+    file = tmp_path / "qmsup.yaml"
+    on_gpu = {"cmd": "sleep 60 ${PORT}", "kind": "generic", "estVramGB": 1}
+    file.write_text(
+        json.dumps({"models": {"m": on_gpu, "cpu": {"cmd": "sleep 60 ${PORT}", "kind": "generic"}}})
+    )
+    gpu = FakeGpu(tmp_path)
+    card = FakeCard()
+    with running("sleep", "60") as child, running("sleep", "60", model="cpu"):
+        gpu.show(State(cards=(card,), uses=(FakeUse(pid=child.pid, used=700),)))
+        [_, well] = told(gpu, places, "-c", file)
+        gpu.show(State(cards=(card,)))
+        [_, unseen] = told(gpu, places, "-c", file)
+
+    assert (well["grade"], unseen["grade"]) == ("ok", "warn")
+    assert unseen["says"].endswith("card: m")
 
 
 def test_a_driver_that_does_not_answer_is_told_with_its_reason(
