@@ -1,6 +1,7 @@
 """A reader of the memory that says what a test wants, and what the telemetry made of it."""
 
 import threading
+import time
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -61,14 +62,28 @@ class LiveCard:
 
     Attributes:
         foreign: what others use.
+        lag: for so many seconds the memory of a dead process is still in use.
+        fails: reading raises.
+        fullest: the most that was ever in use.
     """
 
     foreign: int = 1500
     total: int = 24000
+    lag: float = 0.0
+    fails: bool = False
+    fullest: int = 0
+    _held: dict[int, tuple[int, float]] = field(default_factory=dict)
 
     def read(self, pids: Collection[int] | None = None) -> Sample:
-        holds = {pid: size for pid in pids or () if (size := _vram_of(pid))}
-        return sample_of(self.foreign + sum(holds.values()), holds, total=self.total)
+        if self.fails:
+            raise RuntimeError("the bus is gone")
+        now = time.monotonic()
+        holds = {pid: size for pid in pids or () if (size := _held_by(pid))}
+        self._held.update({pid: (size, now) for pid, size in holds.items()})
+        self._held = {pid: at for pid, at in self._held.items() if now - at[1] <= self.lag}
+        used = self.foreign + sum(size for size, _ in self._held.values())
+        self.fullest = max(self.fullest, used)
+        return sample_of(used, holds, total=self.total)
 
     def close(self) -> None:
         """Nothing is open."""
@@ -98,7 +113,7 @@ class Told:
             return found[0]
 
 
-def _vram_of(pid: int) -> int:
+def _held_by(pid: int) -> int:
     if not is_alive(pid):
         return 0
     try:
