@@ -1,6 +1,5 @@
 """A whole box under load whose parts are killed. After each round it must be as if nothing had happened."""
 
-import json
 import random
 import tempfile
 import threading
@@ -8,14 +7,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-import psutil
-
-from scripts.soaking import census, faults
+from scripts.soaking import census, faults, look
 from scripts.soaking.clients import Ended, ask
 from scripts.soaking.faults import Part, Plan, Taken
 from scripts.soaking.found import FoundError
 from scripts.soaking.tally import Tally
-from tests.support.box import Box, fake, serving, until
+from tests.support.box import Box, fake, serving
 
 MODELS = {
     "plain": fake("--name plain --event-interval 0.01"),
@@ -70,6 +67,7 @@ class _Run:
         self._taken: list[Taken] = []
         self._earlier: list[Taken] = []
         self._kept = ""
+        self._workers = sum(listener["workers"] for listener in LISTENERS.values())
 
     def until(self, is_over: Callable[[], bool]) -> None:
         """Play rounds until it is time."""
@@ -145,14 +143,11 @@ class _Run:
 
     def _settle(self) -> None:
         """Wait until the box is whole and quiet; then look at what it is made of."""
-        until(self._is_quiet, within=_QUIET_WITHIN_S, what="the box is whole and quiet")
-        assert self._box.told("leases")["leases"] == [], "a lease is stranded"
-        until(
-            lambda: not census.strangers(self._box),
-            within=_QUIET_WITHIN_S,
-            what="every process belongs to somebody",
-        )
-        epoch = self._box.told("status")["epoch"]
+        deadline = time.monotonic() + _QUIET_WITHIN_S
+        while unrest := look.unrest(self._box, self._workers):
+            assert time.monotonic() < deadline, f"not quiet after {_QUIET_WITHIN_S} s: {unrest}"
+            time.sleep(0.1)
+        epoch = look.ask(self._box, "status")[0]["epoch"]
         assert epoch == 1 + self._schedulers_killed, "a scheduler ended that nobody killed"
         found = census.members(self._box)
         lost = {m.name for m in self._known if m not in found and m.pid not in self._killed}
@@ -160,19 +155,6 @@ class _Run:
         self._known = set(found)
         for member, process in found.items():
             self.ledger.enter(member, census.size_of(process))
-
-    def _is_quiet(self) -> bool:
-        ran = [self._box.run(verb, "--json") for verb in ("status", "ps")]
-        if any(verb.returncode for verb in ran):
-            return False
-        status, ps = (json.loads(verb.stdout) for verb in ran)
-        wanted = sum(listener["workers"] for listener in LISTENERS.values())
-        workers = {worker["pid"] for worker in status["listeners"]}
-        models = ps["models"]
-        is_idle = all(m["inflight"] == m["queued"] == 0 for m in models)
-        is_still = all(m["state"] in {"ready", "stopped", "failed"} for m in models)
-        alive = {pid for pid in workers if psutil.pid_exists(pid)}
-        return is_idle and is_still and len(workers) == len(alive) == wanted
 
     def _keep_the_log(self) -> None:
         with tempfile.NamedTemporaryFile(

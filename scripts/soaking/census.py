@@ -1,5 +1,6 @@
 """What a box is made of once it is quiet: whom nobody knows, and whether its parts stay as small as they were."""
 
+import contextlib
 from collections.abc import Iterable
 from dataclasses import dataclass
 from statistics import median
@@ -53,18 +54,20 @@ def _member(process: psutil.Process, serve: psutil.Process) -> Member:
     return Member(name=name, pid=process.pid, born=process.create_time())
 
 
-def strangers(box: Box) -> list[str]:
-    """Processes of the box that are neither qmsup's own nor belong to a model that runs, one line each."""
+def strangers(box: Box, children: Iterable[int]) -> list[str]:
+    """Processes of the box that are neither qmsup's own nor these children or theirs, one line each."""
     known = {process.pid for process in members(box).values()}
-    for model in box.told("ps")["models"]:
-        if model["pid"]:
-            known.add(model["pid"])
-            known |= {p.pid for p in psutil.Process(model["pid"]).children(recursive=True)}
-    return [
-        f"{process.pid} {' '.join(process.cmdline()[-8:])}"
-        for process in box.processes()
-        if process.pid not in known and process.is_running()
-    ]
+    for pid in children:
+        with contextlib.suppress(psutil.NoSuchProcess):
+            known |= {pid, *(p.pid for p in psutil.Process(pid).children(recursive=True))}
+    found = [process for process in box.processes() if process.pid not in known]
+    return [f"process {_title(process)}" for process in found if process.is_running()]
+
+
+def _title(process: psutil.Process) -> str:
+    with contextlib.suppress(psutil.Error):
+        return f"{process.pid} {' '.join(process.cmdline()[-8:])}"
+    return str(process.pid)
 
 
 def size_of(process: psutil.Process) -> Size:
