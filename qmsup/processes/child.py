@@ -1,6 +1,7 @@
 """One running child: what its owner needs to watch, name and end it."""
 
 import os
+import select
 import signal
 import subprocess
 from dataclasses import dataclass
@@ -31,19 +32,20 @@ class Exit:
 
 @dataclass(slots=True, kw_only=True)
 class Child:
-    """A spawned program: leader of a session of its own.
+    """A program that runs: leader of a session of its own.
 
     Attributes:
         record: its names: model, incarnation, pid, start, nonce, port.
         pidfd: readable once the leader has ended.
         log_start: where in its log this start begins, in bytes.
+        process: what spawned it; None = a former scheduler did, so it is not ours to wait for.
     """
 
     record: Record
     pidfd: int
     log: Path
     log_start: int
-    process: subprocess.Popen[bytes]
+    process: subprocess.Popen[bytes] | None
 
     @property
     def pid(self) -> int:
@@ -51,7 +53,12 @@ class Child:
         return self.record.pid
 
     def exit(self) -> Exit | None:
-        """How the leader ended, without reaping it: until then its pid and session cannot be given away."""
+        """How the leader ended, without reaping it: until then its pid and session cannot be given away.
+
+        Of one that a former scheduler spawned only that can be seen: its new parent reaps it in its own time.
+        """
+        if self.process is None:
+            return Exit() if self._has_ended() else None
         try:
             status = os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
         except ChildProcessError:
@@ -64,13 +71,20 @@ class Child:
 
     def reap(self) -> None:
         """Take the ended leader out of the process table, and give back its descriptor."""
-        self.process.wait()
+        if self.process is not None:
+            self.process.wait()
         self._close()
 
     def let_go(self) -> None:
         """Leave the child running and forget it. A later scheduler finds it by its record."""
-        self.process.returncode = 0  # subprocess is not to wait for it, nor to warn of it
+        if self.process is not None:
+            self.process.returncode = 0  # subprocess is not to wait for it, nor to warn of it
         self._close()
+
+    def _has_ended(self) -> bool:
+        poll = select.poll()
+        poll.register(self.pidfd, select.POLLIN)
+        return bool(poll.poll(0))
 
     def _close(self) -> None:
         if self.pidfd >= 0:

@@ -8,6 +8,7 @@ import os
 import select
 import signal
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from qmsup.log import Log
@@ -32,6 +33,7 @@ class Leftovers:
         unproved: something runs under the pid that a record names, and nothing proves that it is ours.
         owned: children of another scheduler, which lives.
         stuck: ours, and KILL did not end them.
+        kept: proved ours, and gone on with.
         alive: proved ours, by a look that ends nothing.
     """
 
@@ -39,6 +41,7 @@ class Leftovers:
     unproved: list[Record] = field(default_factory=list)
     owned: list[Record] = field(default_factory=list)
     stuck: list[Record] = field(default_factory=list)
+    kept: list[Record] = field(default_factory=list)
     alive: list[Record] = field(default_factory=list)
 
 
@@ -58,22 +61,28 @@ def look() -> Leftovers:
     return found
 
 
-def stop_leftovers(*, grace: Seconds = Seconds(3.0)) -> Leftovers:
+def stop_leftovers(
+    *, keep: Callable[[Record], bool] = lambda _record: False, grace: Seconds = Seconds(3.0)
+) -> Leftovers:
     """End what earlier schedulers of this state folder left running. Waits; for the start of a scheduler.
 
     Args:
+        keep: called for each whose leader lives and is proved ours, the youngest first; True = leave it alone, it is
+            somebody's now.
         grace: between TERM and KILL. A llama-server with an open stream never ends by TERM.
     """
     found = Leftovers()
     boot = procfs.boot_id()
     ours: dict[Record, list[Stat]] = {}
-    for record in records.read_all():
+    for record in sorted(records.read_all(), key=lambda record: -record.incarnation):
         if record.boot != boot:
             records.erase(record)
         elif record.owner_is_alive:
             found.owned.append(record)
         elif _is_doubtful(record):
             found.unproved.append(record)
+        elif _leader(record) is not None and keep(record):
+            found.kept.append(record)
         elif alive := _members(record):
             ours[record] = alive
         else:
@@ -144,6 +153,8 @@ def _wait_for(processes: list[Stat], patience: Seconds) -> None:
 def _tell(found: Leftovers) -> None:
     for record in found.stopped:
         _log.info("leftover.stopped", model=record.model, pid=record.pid)
+    for record in found.kept:
+        _log.info("leftover.kept", model=record.model, pid=record.pid)
     for record in found.unproved:
         _log.warning(
             "leftover.unproved",

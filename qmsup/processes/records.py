@@ -5,15 +5,17 @@ in which a child can be lost.
 """
 
 import contextlib
+import hashlib
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 
 from qmsup.errors import ChildError
 from qmsup.places import make_private, state_dir
 from qmsup.processes import procfs
+from qmsup.spec import ModelSpec
 
 _NONCE_IN_NAME = 12
 
@@ -26,6 +28,12 @@ class Record:
         pid, start_ticks: its leader; both 0 until it is spawned.
         boot: pids and ticks mean nothing after another boot.
         owner, owner_ticks: the scheduler process that it belongs to.
+        is_ready: it answered, and was not told to stop since: another scheduler may go on with it.
+        host: where it answers.
+        total_slots: how many requests it takes at once, as it said itself.
+        command: a digest of what it was started with.
+        est_vram: what it was charged then, in MiB.
+        log_start: where in its log this start begins, in bytes.
     """
 
     model: str
@@ -37,6 +45,12 @@ class Record:
     owner_ticks: int
     pid: int = 0
     start_ticks: int = 0
+    is_ready: bool = False
+    host: str = ""
+    total_slots: int | None = None
+    command: str = ""
+    est_vram: int = 0
+    log_start: int = 0
 
     @property
     def path(self) -> Path:
@@ -67,6 +81,18 @@ def new_record(*, model: str, incarnation: int, nonce: str, port: int) -> Record
         owner=os.getpid(),
         owner_ticks=own.start_ticks if own else 0,
     )
+
+
+def digest_of(spec: ModelSpec) -> str:
+    """Tells whether two starts are of one command, without telling the command: it may hold keys."""
+    parts = (*spec.argv, "", *spec.env)
+    return hashlib.sha256("\0".join(parts).encode(errors="surrogateescape")).hexdigest()[:32]
+
+
+def owned(record: Record) -> Record:
+    """The record with this process for its owner."""
+    own = procfs.stat_of(os.getpid())
+    return replace(record, owner=os.getpid(), owner_ticks=own.start_ticks if own else 0)
 
 
 def write(record: Record) -> None:

@@ -93,7 +93,7 @@ def running(
     try:
         yield child
     finally:
-        if child.process.returncode is None:
+        if child.process is not None and child.process.returncode is None:
             stop.end(child, grace=Seconds(0.0))
 
 
