@@ -1,5 +1,6 @@
 """What an operator changes in a JSON body on its way to the child. Every byte that is not concerned stays as it is."""
 
+import itertools
 import json
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
@@ -37,9 +38,19 @@ def edited(body: Body, edits: Edits) -> Body:
     Raises:
         RequestError: It has too many members to look at.
     """
+    return _made_of(_pieces(body.buffer(), edits), body)
+
+
+def spliced(body: Body, start: int, end: int, value: bytes) -> Body:
+    """The body with other bytes between two places; the old one is closed."""
     buffer = body.buffer()
-    content = _content(_pieces(buffer, edits))
-    body.close()
+    before, after = _range(buffer, 0, start), _range(buffer, end, len(buffer))
+    return _made_of(itertools.chain(before, (value,), after), body)
+
+
+def _made_of(pieces: Iterable[bytes], former: Body) -> Body:
+    content = _content(pieces)
+    former.close()
     length = len(content) if isinstance(content, bytes) else content.seek(0, 2)
     if not isinstance(content, bytes):
         content.seek(0)

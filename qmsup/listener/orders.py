@@ -11,6 +11,7 @@ from qmsup.listener.body import Environ, read_body
 from qmsup.listener.catalog import Catalog
 from qmsup.listener.edits import Edits, edited
 from qmsup.listener.fingerprint import client_of, conversation_of
+from qmsup.listener.forms import read_form
 from qmsup.listener.headers import upstream_head, wish
 from qmsup.listener.payload import Fields, model_in, read_fields, wants_stream
 from qmsup.listener.relay.order import RelayOrder
@@ -18,6 +19,7 @@ from qmsup.listener.request_ids import new_request_id
 from qmsup.listener.routes import Relayed
 
 _NOTHING = Fields()
+_JSON = "application/json"
 
 
 def order_for(environ: Environ, relayed: Relayed, catalog: Catalog, max_body: int) -> RelayOrder:
@@ -34,11 +36,20 @@ def order_for(environ: Environ, relayed: Relayed, catalog: Catalog, max_body: in
     """
     body = read_body(environ, max_body)
     try:
-        fields = read_fields(body.buffer()) if body.length else _NOTHING
+        kind = environ.get("CONTENT_TYPE", "")
+        is_json = not kind or kind.startswith(_JSON)
+        form = None if is_json or not body.length else read_form(body, kind)
+        read = read_fields(body.buffer()) if form is None and body.length else _NOTHING
+        fields = read if form is None else form.fields
         query = environ.get("QUERY_STRING", "")
         model = catalog.named(_model_name(fields, query))
         if model.use_model_name is not None and fields.model:
-            body = edited(body, Edits(rename=json.dumps(model.use_model_name).encode()))
+            rename = model.use_model_name
+            body = (
+                edited(body, Edits(rename=json.dumps(rename).encode()))
+                if form is None
+                else form.renamed(body, rename)
+            )
         conversation = conversation_of(environ, fields)
         return RelayOrder(
             request=new_request_id(),
@@ -70,7 +81,7 @@ def _model_name(fields: Fields, query: str) -> str:
         raise RequestError(
             Refusal(
                 code=Code.MODEL_MISSING,
-                message='name a model: `"model": "..."` in the JSON body, or `?model=...`; '
+                message='name a model: `"model": "..."` in the JSON body, a field `model` of a form, or `?model=...`; '
                 "GET /v1/models lists what this port has",
             )
         )

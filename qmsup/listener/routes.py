@@ -7,7 +7,7 @@ from qmsup.listener.outcome import Dialect
 
 @dataclass(frozen=True, slots=True)
 class Relayed:
-    """A path whose POST goes to the model that its JSON body names.
+    """A path that goes to the model which its body or query names.
 
     Attributes:
         path: as the child knows it.
@@ -29,10 +29,21 @@ _RELAYED = (
     Relayed("/v1/embeddings"),
     Relayed("/v1/rerank"),
     Relayed("/v1/reranking"),
+    Relayed("/v1/audio/speech"),
+    # A server may not know how to stream these, and then says so by answering whole: no placeholder.
+    Relayed("/v1/audio/transcriptions"),
+    Relayed("/v1/audio/voices"),
+    Relayed("/v1/images/generations"),
+    Relayed("/v1/images/edits"),
+    Relayed("/sdapi/v1/txt2img"),
+    Relayed("/sdapi/v1/img2img"),
     Relayed("/chat/completions", generates=True, dialect=Dialect.CHAT),
     Relayed("/completions", generates=True),
     Relayed("/completion", generates=True),
+    Relayed("/responses", generates=True, dialect=Dialect.RESPONSES),
     Relayed("/infill", generates=True),
+    Relayed("/audio/transcriptions"),
+    Relayed("/embedding"),
     Relayed("/embeddings"),
     Relayed("/rerank"),
     Relayed("/reranking"),
@@ -50,5 +61,15 @@ def _spellings(relayed: Relayed) -> tuple[str, ...]:
     return tuple(spelling for p in paths for spelling in (p, p + "/"))
 
 
+_LOOKED_AT = (
+    Relayed("/props"),
+    Relayed("/slots"),
+    Relayed("/sdapi/v1/loras"),
+    Relayed("/v1/audio/voices"),
+)
+
 RELAYED = {spelling: relayed for relayed in _RELAYED for spelling in _spellings(relayed)}
-"""By `PATH_INFO`, in every spelling that is accepted: one look-up decides the way of a request."""
+"""By `PATH_INFO`, in every spelling that is accepted: one look-up decides the way of a POST."""
+
+LOOKED_AT = {spelling: relayed for relayed in _LOOKED_AT for spelling in _spellings(relayed)}
+"""The same for GET. It never loads a model: what is not there cannot be looked at."""
