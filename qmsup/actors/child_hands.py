@@ -5,6 +5,7 @@ The child's pidfd and the probe's connection are watched by the actor's inbox, a
 
 import os
 import secrets
+import time
 from dataclasses import dataclass
 
 from qmsup.actors.inbox import PollingInbox
@@ -28,6 +29,7 @@ from qmsup.processes.child import Child
 from qmsup.processes.command import Launch, fixed_port, launch, says_slots
 from qmsup.processes.log_watch import LogWatch
 from qmsup.processes.ports import Owner, PortPool, is_taken, owner_of
+from qmsup.processes.rotation import LogKeeper
 from qmsup.processes.spawn import spawn
 from qmsup.processes.stop import AloneAt
 from qmsup.processes.stop_command import StopCommand, run_stop_command
@@ -71,6 +73,7 @@ class Running:
     launch: Launch
     check: ReadinessCheck
     log_watch: LogWatch | None
+    log_keeper: LogKeeper
     spec: ModelSpec
 
 
@@ -119,11 +122,28 @@ class ChildHands:
         if spec.ready_check.startswith(LOG_CHECK):
             pattern = spec.ready_check.removeprefix(LOG_CHECK)
             watch = LogWatch(child.log, child.log_start, pattern)
-        self.running = Running(child=child, launch=run, check=check, log_watch=watch, spec=spec)
+        self.running = Running(
+            child=child,
+            launch=run,
+            check=check,
+            log_watch=watch,
+            log_keeper=LogKeeper(child.log, Seconds(time.monotonic())),
+            spec=spec,
+        )
         self._alone = None
         self._has_told_end = self._has_run_stop_command = False
         self._inbox.watch(child.pidfd, lambda: ChildEnded(child) if child.exit() else None)
         return Spawned(can_be_asked=check.asks_http, can_be_watched=run.proves_port)
+
+    @property
+    def log_due(self) -> Seconds | None:
+        """When the child's log is to be looked after next."""
+        return self.running.log_keeper.due if self.running is not None else None
+
+    def tend_log(self, now: Seconds) -> None:
+        """Keep the child's log within bounds, if it is time to."""
+        if (due := self.log_due) is not None and now >= due:
+            self._child().log_keeper.tend(now)
 
     def start_probe(self) -> ProbeAnswered | None:
         """Ask whether it is ready; None = ProbeSaw will tell."""

@@ -100,6 +100,7 @@ class ProcessManager(pykka.ThreadingActor):
             case Stop(incarnation=incarnation) | AbortStart(incarnation=incarnation):
                 self._take(happened.Unwanted(incarnation=incarnation))
             case TimeIsUp():
+                self._hands.tend_log(_now())
                 self._take(happened.TimePassed())
             case ProbeSaw(answer=answer):
                 self._take(self._hands.judge(answer))
@@ -142,7 +143,8 @@ class ProcessManager(pykka.ThreadingActor):
             if event is not None:
                 for effect in self._life.handle(event, _now()):
                     events.append(self._carry_out(effect))
-        self._inbox.wake_at(self._life.wake_at)
+        wishes = (self._life.wake_at, self._hands.log_due)
+        self._inbox.wake_at(min((at for at in wishes if at is not None), default=None))
 
     def _carry_out(self, effect: do.Effect) -> happened.Event | None:
         match effect:

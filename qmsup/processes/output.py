@@ -7,12 +7,12 @@ import re
 import time
 from pathlib import Path
 
+from qmsup.child_logs import archive_of, first_byte
 from qmsup.errors import ChildError
 from qmsup.ids import Incarnation, ModelId
 from qmsup.places import log_file, make_private
+from qmsup.processes.rotation import LIMIT
 
-_ROTATE_AT = 64 * 1024 * 1024
-"""Bytes. Looked at between starts, as a running child cannot be told to write elsewhere."""
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT)
 _TAIL_BYTES = 16 * 1024
 _LINE_CHARACTERS = 500
@@ -31,14 +31,21 @@ def open_log(model: ModelId) -> tuple[Path, int]:
     path = log_file(model)
     try:
         make_private(path.parent)
-        if path.exists() and path.stat().st_size > _ROTATE_AT:
-            path.replace(path.with_suffix(".log.1"))
+        if path.exists() and _size_of(path) > LIMIT:
+            path.replace(archive_of(path))
         return path, os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         if error.errno in DISK_FULL:
             return path, os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         message = f"cannot write the log {path}: {error.strerror}; set QMSUP_STATE_DIR to a folder of yours"
         raise ChildError(message) from error
+
+
+def _size_of(path: Path) -> int:
+    """Of what is in a log, without the hole that a rotation left."""
+    with path.open("rb") as log:
+        start = first_byte(log)
+        return log.seek(0, os.SEEK_END) - start
 
 
 def mark_start(fd: int, *, program: str, port: int, incarnation: Incarnation) -> int:

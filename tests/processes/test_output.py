@@ -68,7 +68,7 @@ def test_a_log_that_was_cut_or_removed_is_no_trouble(places: Path) -> None:
 def test_a_log_that_has_grown_too_long_makes_room_at_the_next_start(
     places: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(output, "_ROTATE_AT", 10)
+    monkeypatch.setattr(output, "LIMIT", 10)
     log, fd = output.open_log(M)
     write(fd, "more than ten\n")
     os.close(fd)
@@ -78,6 +78,20 @@ def test_a_log_that_has_grown_too_long_makes_room_at_the_next_start(
 
     assert log.read_text() == ""
     assert log.with_suffix(".log.1").read_text() == "more than ten\n"
+
+
+def test_a_hole_that_a_rotation_left_does_not_count(
+    places: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output, "LIMIT", 10)
+    log, fd = output.open_log(M)
+    os.ftruncate(fd, 1_000_000)
+    write(fd, "few\n")
+    os.close(fd)
+
+    os.close(output.open_log(M)[1])
+
+    assert log.stat().st_size == 1_000_004
 
 
 def test_a_folder_that_cannot_be_made_is_told_with_the_way_out(

@@ -8,8 +8,8 @@ from urllib.parse import unquote
 import click
 
 from qmsup import places
+from qmsup.child_logs import Follower, last_lines
 from qmsup.control import options
-from qmsup.control.tail import Follower, last_lines
 from qmsup.ids import ModelId
 from qmsup.units import Seconds
 
@@ -47,7 +47,8 @@ def command(*, model: str | None, follow: bool, count: int, as_json: bool) -> No
                 _follow_newcomers(followers)
             for each, follower in followers.items():
                 page.add(each, follower.new_lines())
-            time.sleep(_LOOK_AGAIN)
+            if not any(follower.has_more for follower in followers.values()):
+                time.sleep(_LOOK_AGAIN)
     finally:
         for follower in followers.values():
             follower.close()

@@ -1,3 +1,4 @@
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -5,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from qmsup.control import tail
-from qmsup.control.tail import Follower, last_lines
+from qmsup import child_logs
+from qmsup.child_logs import Follower, last_lines
+from qmsup.processes.rotation import punch_hole
 
 
 @pytest.fixture
@@ -28,14 +30,14 @@ def append(path: Path, text: bytes) -> None:
 
 
 @given(
-    st.lists(st.binary(max_size=9).filter(lambda b: not set(b) & set(b"\r\n"))), st.integers(0, 9)
+    st.lists(st.binary(max_size=9).filter(lambda b: not set(b) & set(b"\r\n"))), st.integers(1, 9)
 )
 def test_the_last_lines_are_the_last_lines(lines: list[bytes], count: int) -> None:
     import io
 
     text = b"".join(line + b"\n" for line in lines)
 
-    assert tail._last_lines(io.BytesIO(text), count) == (lines[-count:] if count else [])
+    assert child_logs._last_lines(io.BytesIO(text), count, 0) == lines[-count:]
 
 
 def test_only_the_end_of_a_long_file_is_read(log: Path) -> None:
@@ -107,3 +109,71 @@ def test_from_the_start_everything_is_new(log: Path) -> None:
 
     assert follower.new_lines() == [b"old"]
     follower.close()
+
+
+def punch(path: Path, length: int) -> None:
+    """Make a hole at the start, as a rotation does."""
+    with path.open("r+b") as file:
+        punch_hole(file.fileno(), length)
+
+
+def test_a_log_begins_after_its_hole(log: Path) -> None:
+    log.write_bytes(b"gone\n" * 2000 + b"one\ntwo\n")
+    punch(log, 10_000)
+
+    with log.open("rb") as file:
+        assert child_logs.first_byte(file) == 10_000
+    assert last_lines(log, 9) == [b"one", b"two"]
+    assert last_lines(log, 0) == []
+
+
+def test_what_is_not_in_the_log_any_more_is_in_its_archive(log: Path) -> None:
+    log.write_bytes(b"gone\n" * 2000 + b"one\ntwo\n")
+    punch(log, 10_000)
+    child_logs.archive_of(log).write_bytes(b"older\nold\n")
+
+    assert last_lines(log, 3) == [b"old", b"one", b"two"]
+    assert last_lines(log, 9) == [b"older", b"old", b"one", b"two"]
+
+
+def test_a_log_that_is_one_hole_is_empty(log: Path) -> None:
+    log.touch()
+    os.truncate(log, 100_000)
+
+    assert last_lines(log, 9) == []
+
+
+def test_a_slow_reader_is_told_what_it_missed(log: Path, follower: Follower) -> None:
+    append(log, b"gone\n" * 2000 + b"one\n")
+    punch(log, 10_004)
+
+    skipped, one = follower.new_lines()
+    assert skipped.startswith(b"[10000 bytes were written faster than they were read")
+    assert one == b"one"
+    append(log, b"two\n")
+    assert follower.new_lines() == [b"two"]
+
+
+def test_a_flood_is_read_in_parts(
+    log: Path, follower: Follower, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(child_logs, "_MOST", 8)
+    append(log, b"one\ntwo\nthree\n")
+    log.rename(log.with_suffix(".2"))
+    log.write_bytes(b"four\n")
+    looks: list[list[bytes]] = []
+
+    while not looks or follower.has_more:
+        looks.append(follower.new_lines())
+
+    assert looks == [[b"one", b"two"], [b"three", b"four"]]
+
+
+def test_a_line_without_end_is_shown_in_parts(
+    log: Path, follower: Follower, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(child_logs, "_LONGEST_LINE", 8)
+    append(log, b"0123456789")
+    assert follower.new_lines() == [b"0123456789"]
+    append(log, b"abc\n")
+    assert follower.new_lines() == [b"abc"]

@@ -1,0 +1,129 @@
+"""The log of a model's program, as it is read: its end, and what is appended to it.
+
+The program writes the file itself, and the same one for as long as it runs. When the file is large, its older part is
+moved to an archive beside it, which leaves a hole in its place: so offsets never change, the file's length tells
+nothing of its size on disk, and what stands before the hole's end is in the archive.
+"""
+
+import os
+from pathlib import Path
+from typing import BinaryIO
+
+_BLOCK = 64 * 1024
+_MOST = 1024 * 1024
+"""Bytes read at one look. A program may write faster than anybody reads."""
+_LONGEST_LINE = 64 * 1024
+_HOLE = b"\0"
+
+
+def archive_of(log: Path) -> Path:
+    """Where the older part of a log is."""
+    return log.with_name(f"{log.name}.1")
+
+
+def first_byte(file: BinaryIO) -> int:
+    """Where a log begins: after its hole. Moves the file's position."""
+    try:
+        start = os.lseek(file.fileno(), 0, os.SEEK_DATA)
+    except OSError:  # all of it is a hole, or it is no file on a disk
+        return file.seek(0, os.SEEK_END)
+    # A hole is kept in whole blocks, and the rest of the last one is zeros.
+    file.seek(start)
+    block = file.read(_BLOCK)
+    return start + len(block) - len(block.lstrip(_HOLE))
+
+
+def last_lines(path: Path, count: int) -> list[bytes]:
+    """The last lines of a log, without their line ends; reads no more of it than it must."""
+    if count == 0:
+        return []
+    with path.open("rb") as file:
+        lines = _last_lines(file, count, first_byte(file))
+    if len(lines) < count and (older := archive_of(path)).exists():
+        with older.open("rb") as file:
+            lines = _last_lines(file, count - len(lines), first_byte(file)) + lines
+    return lines
+
+
+def _last_lines(file: BinaryIO, count: int, start: int) -> list[bytes]:
+    position = file.seek(0, os.SEEK_END)
+    text = b""
+    # One more line end than lines: the first line is whole only if the end of the one before is there.
+    while position > start and text.count(b"\n") <= count:
+        step = min(_BLOCK, position - start)
+        position = file.seek(position - step)
+        text = file.read(step) + text
+    return text.splitlines()[-count:]
+
+
+class Follower:
+    """What has been appended to a file since the last look. The file may be absent, replaced or emptied."""
+
+    def __init__(self, path: Path, *, from_start: bool = False) -> None:
+        """Start at the file's present end, or at its start."""
+        self._path = path
+        self._part = b""
+        self.has_more = False
+        """The last look did not come to the end: the next one need not wait."""
+        self._file = self._opened()
+        if self._file is not None and not from_start:
+            self._file.seek(0, os.SEEK_END)
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def new_lines(self) -> list[bytes]:
+        """The lines completed since the last look, without their line ends; of 1 MiB at most."""
+        lines: list[bytes] = []
+        self.has_more = False
+        if self._file is not None:
+            self._rewind_if_emptied(self._file)
+            lines += self._rest_of(self._file)
+        if not self.has_more and self._is_replaced():
+            self.close()
+            self._part = b""
+            self._file = self._opened()
+            if self._file is not None:
+                lines += self._rest_of(self._file)
+        return lines
+
+    def _rest_of(self, file: BinaryIO) -> list[bytes]:
+        data = file.read(_MOST)
+        self.has_more = len(data) == _MOST
+        if data.startswith(_HOLE):
+            data = self._after_hole(file, len(data))
+        *lines, self._part = (self._part + data).split(b"\n")
+        if len(self._part) > _LONGEST_LINE:
+            lines.append(self._part)
+            self._part = b""
+        return lines
+
+    def _after_hole(self, file: BinaryIO, length: int) -> bytes:
+        """Go on after what was moved to the archive before it was read here: the reader was too slow."""
+        at = file.tell() - length
+        begins = first_byte(file)
+        file.seek(max(at, begins))
+        self._part = b""
+        said = f"[{begins - at} bytes were written faster than they were read: they are in the archive]\n"
+        return said.encode() + file.read(_MOST).lstrip(_HOLE)
+
+    def _rewind_if_emptied(self, file: BinaryIO) -> None:
+        if os.fstat(file.fileno()).st_size < file.tell():
+            file.seek(0)
+            self._part = b""
+
+    def _is_replaced(self) -> bool:
+        try:
+            named = self._path.stat()
+        except FileNotFoundError:
+            return False
+        return self._file is None or not os.path.samestat(named, os.fstat(self._file.fileno()))
+
+    def _opened(self) -> BinaryIO | None:
+        try:
+            return self._path.open("rb")
+        except FileNotFoundError:
+            return None

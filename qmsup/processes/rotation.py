@@ -1,0 +1,155 @@
+"""Keeps the log of a running child within bounds, without the child's help and without losing a byte.
+
+The child has the file open and appends to it, so the file stays. Its older part is copied to an archive beside it, and
+then its place is given back to the disk (`fallocate` with PUNCH_HOLE): the child goes on at the end as if nothing had
+been. What is copied was written before and does not change, so there is no moment in which a line could be lost, as
+there is between copying and truncating. The price: the file's length never shrinks while the child runs, only its size
+on disk, and who reads it from its very start reads zeros first (`qmsup.child_logs` does not).
+"""
+
+import ctypes
+import errno
+import os
+from contextlib import suppress
+from pathlib import Path
+
+from qmsup.child_logs import archive_of, first_byte
+from qmsup.log import Log
+from qmsup.units import Seconds
+
+LIMIT = 64 * 1024 * 1024
+"""Bytes that a log may have before its older part is moved. The archive may have twice as many."""
+_STEP = 4 * 1024 * 1024
+"""Copied at once; in between, whoever keeps the log is there for others."""
+_SELDOM = Seconds(2.0)
+_OFTEN = Seconds(0.1)
+_KEEP_SIZE_AND_PUNCH_HOLE = 0x03
+
+_log = Log("processes")
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def punch_hole(fd: int, length: int) -> None:
+    """Give back the disk space of a file's first bytes, which read as zeros from then on.
+
+    Raises:
+        OSError: the file system cannot (EOPNOTSUPP).
+    """
+    fallocate = getattr(_libc, "fallocate64", None) or _libc.fallocate
+    offset, size = ctypes.c_int64(0), ctypes.c_int64(length)
+    if fallocate(ctypes.c_int(fd), ctypes.c_int(_KEEP_SIZE_AND_PUNCH_HOLE), offset, size) != 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+class LogKeeper:
+    """The log of one running child. Call `tend` no later than `due`; it never takes long."""
+
+    __slots__ = ("_archived", "_copied", "_cut", "_looked_at", "_path", "_size", "due")
+
+    def __init__(self, path: Path, now: Seconds) -> None:
+        self._path = path
+        self._cut = _start_of(path)
+        """Before this, the log is a hole."""
+        self._archived: int | None = None
+        """A rotation is under way and goes up to here; None = none is."""
+        self._copied = 0
+        self._size = self._cut
+        self._looked_at = now
+        self.due: Seconds | None = now
+        """When to look again; None = never, as it is of no use."""
+
+    def tend(self, now: Seconds) -> None:
+        """Look how large the log is; move the next part of it if it is too large."""
+        try:
+            if self._archived is None:
+                self._look(now)
+            else:
+                self._move(self._archived)
+                self.due = now
+        except OSError as error:
+            self._give_up(error)
+
+    def _look(self, now: Seconds) -> None:
+        size = self._path.stat().st_size
+        growth = (size - self._size) / max(0.001, now - self._looked_at)
+        self._size, self._looked_at = size, now
+        left = LIMIT - (size - self._cut)
+        if left <= 0:
+            self._archived = self._last_line_end(size)
+            self._copied = self._first_kept(self._archived)
+            archive_of(self._path).with_suffix(".new").unlink(missing_ok=True)
+            self.due = now
+        else:
+            pause = left / growth / 2 if growth > 0 else _SELDOM
+            self.due = Seconds(now + min(max(pause, _OFTEN), _SELDOM))
+
+    def _last_line_end(self, size: int) -> int:
+        """Where to part the log: between two lines, and so that its latest stays for those who are reading it."""
+        with self._path.open("rb") as log:
+            limit = size - LIMIT // 4
+            start = log.seek(max(self._cut, limit - _STEP))
+            end = log.read(limit - start).rfind(b"\n")
+        return limit if end < 0 else start + end + 1
+
+    def _first_kept(self, end: int) -> int:
+        """Where the archive begins: more than it may hold came since the last look, or the log as it was then."""
+        start = end - 2 * LIMIT
+        if start <= self._cut:
+            return self._cut
+        with self._path.open("rb") as log:
+            log.seek(start)
+            return start + log.read(min(_STEP, LIMIT)).find(b"\n") + 1
+
+    def _move(self, end: int) -> None:
+        if self._copied < end:
+            with suppress(_NoRoomError):
+                self._copy(end)
+                return
+            self._copied = end  # with the disk full, room is worth more than old lines
+            _log.warning("log.not_archived", log=str(self._path), because="the disk is full")
+        else:
+            fresh = archive_of(self._path).with_suffix(".new")
+            if fresh.exists():
+                fresh.replace(archive_of(self._path))
+        with self._path.open("r+b") as log:
+            punch_hole(log.fileno(), end)
+        self._cut, self._archived = end, None
+
+    def _copy(self, end: int) -> None:
+        fresh = archive_of(self._path).with_suffix(".new")
+        with self._path.open("rb") as log:
+            log.seek(self._copied)
+            data = log.read(min(_STEP, end - self._copied))
+        try:
+            archive = os.open(fresh, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                self._copied += os.write(archive, data)
+            finally:
+                os.close(archive)
+        except OSError as error:
+            if error.errno not in (errno.ENOSPC, errno.EDQUOT):
+                raise
+            fresh.unlink(missing_ok=True)
+            raise _NoRoomError from error
+
+    def _give_up(self, error: OSError) -> None:
+        self.due = None
+        _log.warning(
+            "log.not_rotated",
+            log=str(self._path),
+            because=error.strerror or str(error),
+            hint="it grows until its model is started anew; put QMSUP_STATE_DIR on ext4, xfs, btrfs or tmpfs",
+        )
+
+
+class _NoRoomError(Exception):
+    """The disk is full."""
+
+
+def _start_of(path: Path) -> int:
+    try:
+        with path.open("rb") as log:
+            return first_byte(log)
+    except OSError:
+        return 0
