@@ -132,7 +132,7 @@ class _Run:
             thread.join()
         self._ended.sort(key=lambda ended: ended.began_s)
         for ended in self._ended:
-            self._tally.add(ended.ending)
+            self._tally.add(f"{ended.ending} {ended.code}".strip().replace(" ", ":"))
 
     def _ask(self, asking: Any, began: float) -> None:
         time.sleep(max(0.0, began + asking.at_s - time.monotonic()))

@@ -2,11 +2,13 @@
 
 import contextlib
 import random
+import re
 import signal
 import time
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import assert_never
 
 import psutil
 from typing_extensions import override
@@ -17,6 +19,7 @@ from tests.support.box import Box
 _AFTERMATH_S = 30.0
 """A model whose load failed is not tried again at once: who asks for it meanwhile is told so."""
 _SLACK_S = 0.1
+_NAME = re.compile(r"--name (\w+)")
 _OF_A_CHILD = frozenset({"upstream_failed", "model_load_failed", "model_unavailable"})
 _OF_A_SCHEDULER = _OF_A_CHILD | {"scheduler_unavailable"}
 
@@ -99,16 +102,18 @@ def _fault(
 
 
 def strike(box: Box, fault: Fault, round_began: float) -> Taken | None:
-    """Kill what the fault names; None when there is no such thing just now."""
-    victims = [p for p in _candidates(box, fault) if p.is_running()]
+    """Kill what the fault names, or another child when that model has none; None when there is nothing to kill."""
+    victims = _candidates(box, fault)
     if not victims:
         return None
-    victim = victims[fault.pick % len(victims)]
+    name, victim = victims[fault.pick % len(victims)]
     try:
         victim.send_signal(signal.SIGKILL)
     except psutil.NoSuchProcess:
         return None
-    return Taken(fault=fault, at_s=time.monotonic() - round_began, pid=victim.pid)
+    return Taken(
+        fault=replace(fault, name=name), at_s=time.monotonic() - round_began, pid=victim.pid
+    )
 
 
 def scheduler_of(box: Box) -> psutil.Process | None:
@@ -120,18 +125,24 @@ def scheduler_of(box: Box) -> psutil.Process | None:
     return None
 
 
-def _candidates(box: Box, fault: Fault) -> list[psutil.Process]:
+def _candidates(box: Box, fault: Fault) -> list[tuple[str, psutil.Process]]:
     with contextlib.suppress(psutil.Error, StopIteration):
         match fault.part:
             case Part.SCHEDULER:
                 scheduler = scheduler_of(box)
-                return [scheduler] if scheduler else []
+                return [("", scheduler)] if scheduler else []
             case Part.WORKER:
-                return box.listener(fault.name).children()
+                return [(fault.name, worker) for worker in box.listener(fault.name).children()]
             case Part.CHILD:
                 scheduler = scheduler_of(box)
-                children = scheduler.children() if scheduler else []
-                return [p for p in children if f"--name {fault.name} " in " ".join(p.cmdline())]
+                children = [
+                    (found[1], process)
+                    for process in (scheduler.children() if scheduler else [])
+                    if (found := _NAME.search(" ".join(process.cmdline())))
+                ]
+                return [pair for pair in children if pair[0] == fault.name] or children
+            case _:
+                assert_never(fault.part)
     return []
 
 
