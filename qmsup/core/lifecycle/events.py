@@ -44,6 +44,14 @@ class Spawned:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Adopted:
+    """A child of a former scheduler goes on as this incarnation; it was ready, and still answers."""
+
+    incarnation: Incarnation
+    spawned: Spawned
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SpawnFailed:
     """There is no process; `reason` says what to do."""
 
@@ -103,6 +111,7 @@ Event = (
     Wanted
     | Unwanted
     | Spawned
+    | Adopted
     | SpawnFailed
     | ProbeAnswered
     | WorkSeen

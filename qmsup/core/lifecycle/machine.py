@@ -1,6 +1,6 @@
 """The life of one model's child, as a pure machine: what happened goes in with a time, what is to be done comes out.
 
-    STOPPED ── Wanted ──▶ STARTING ── a probe says ready ──▶ READY
+    STOPPED ── Wanted ──▶ STARTING ── a probe says ready ──▶ READY ◀── Adopted (from STOPPED)
        ▲                     │ Unwanted, start_timeout          │ Unwanted
        └───── Gone ────── STOPPING ◀── Exited by itself ────────┘
 
@@ -37,6 +37,7 @@ from qmsup.core.lifecycle.effects import (
     Terminate,
 )
 from qmsup.core.lifecycle.events import (
+    Adopted,
     Event,
     Exited,
     Gone,
@@ -152,6 +153,8 @@ class Lifecycle:
                 effects = self._unwanted(incarnation, now)
             case Spawned():
                 effects = self._has_spawned(event, now)
+            case Adopted():
+                effects = self._adopted(event, now)
             case SpawnFailed(reason=reason):
                 self._failure = _Failure(reason=reason)
                 effects = self._gone(now)
@@ -227,6 +230,19 @@ class Lifecycle:
         self._timers.probe_at = Seconds(now + _QUICKEST_PROBE)
         return [ReportStarting(incarnation=self._incarnation)]
 
+    def _adopted(self, adopted: Adopted, now: Seconds) -> list[Effect]:
+        assert self._incarnation is None, "an owner without a child adopts one"
+        self._incarnation = adopted.incarnation
+        self._spawned = adopted.spawned
+        self._started_at = self._spawned_at = now
+        self._is_ready(now)
+        return []
+
+    def _is_ready(self, now: Seconds) -> None:
+        self.phase = Phase.READY
+        self._pulse = Pulse()
+        self._watch(now)
+
     def _probe_answered(self, answer: ProbeAnswered, now: Seconds) -> list[Effect]:
         if self.phase is Phase.READY:
             return self._asked(now, is_answer=answer.is_answer)
@@ -235,9 +251,7 @@ class Lifecycle:
         assert self._incarnation is not None
         match answer.readiness:
             case Readiness.READY:
-                self.phase = Phase.READY
-                self._pulse = Pulse()
-                self._watch(now)
+                self._is_ready(now)
                 return [EndProbe(), ReportReady(incarnation=self._incarnation)]
             case Readiness.NOT_YET:
                 self._probe_words = answer.words or self._probe_words
