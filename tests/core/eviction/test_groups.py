@@ -46,3 +46,16 @@ def test_a_model_in_no_group_is_in_the_default_one() -> None:
     assert DEFAULT.exclusive
     assert not policy().is_persistent(ModelId("x"))
     assert policy().is_persistent(ModelId("p"))
+
+
+@pytest.mark.parametrize(
+    ("target", "running", "evicts"), [("a", "c d", "d"), ("d", "c", ""), ("b", "a", "a")]
+)
+def test_what_is_pinned_is_left_alone_by_other_groups_and_takes_turns_in_its_own(
+    target: str, running: str, evicts: str
+) -> None:
+    pinned = GroupPolicy(groups=policy().groups, pinned=frozenset({ModelId("a"), ModelId("c")}))
+
+    found = pinned.eviction_for(ModelId(target), [ModelId(m) for m in running.split()])
+
+    assert " ".join(found) == evicts

@@ -31,6 +31,7 @@ FROM_THE_GPU = {
     "the coldest of the pool goes for it": (32, "ra12 rb10 ga6", "gb8", "ra"),
     "a GPU model stays": (10, "ga6 ra4", "gb8", "ra"),
     "one of unknown size stays while it fits": (32, "ra?", "gb8", ""),
+    "an exact fit stops nothing, of whatever size": (20, "ra12 rb?", "gb8", ""),
     "and goes first when it does not": (12, "ra5 rb? rc5", "gb8", "rb ra rc"),
     "without a budget nothing goes": (None, "ra12", "gb8", ""),
     "for one that offloads nothing neither": (4, "ra12", "gb?", ""),
@@ -97,6 +98,12 @@ def test_what_the_machine_has_tightens_the_budget_and_never_loosens_it(
 
     assert " ".join(tight.eviction_for(ModelId("rb"), [ModelId("ra")])) == evicts
     assert " ".join(tight.spill_for(ModelId("gb"), [ModelId("ra")])) == evicts
+
+
+def test_a_machine_with_room_to_spare_does_not_raise_the_budget() -> None:
+    small = replace(policy(9, ["ra5", "rb5"]), ceiling=MiB(99))
+
+    assert small.eviction_for(ModelId("rb"), [ModelId("ra")]) == ("ra",)
 
 
 def test_a_reading_is_no_budget() -> None:
