@@ -28,6 +28,7 @@ class Code(StrEnum):
     UPSTREAM_FAILED = "upstream_failed"
     MODEL_UNAVAILABLE = "model_unavailable"
     MODEL_UNLOADED = "model_unloaded"
+    MODEL_NOT_LOADED = "model_not_loaded"
     WAIT_TIMEOUT = "wait_timeout"
     SHUTTING_DOWN = "shutting_down"
     SCHEDULER_UNAVAILABLE = "scheduler_unavailable"
@@ -61,6 +62,7 @@ _CODES_BY_STATUS = {
     503: (
         Code.MODEL_UNAVAILABLE,
         Code.MODEL_UNLOADED,
+        Code.MODEL_NOT_LOADED,
         Code.WAIT_TIMEOUT,
         Code.DRAINING,
         Code.NO_HOST,

@@ -13,14 +13,17 @@ from qmsup.listener.cors import cors_headers
 from qmsup.listener.errors import error_body, error_headers, status_line
 from qmsup.listener.orders import order_for
 from qmsup.listener.pages import Pages
+from qmsup.listener.passthrough import PREFIX, passed_through
 from qmsup.listener.relay.order import RelayOrder
 from qmsup.listener.request_ids import new_request_id
-from qmsup.listener.routes import RELAYED
+from qmsup.listener.routes import LOOKED_AT, RELAYED, Relayed
 from qmsup.log import Log
 from qmsup.spec import Spec
 
 StartResponse = Callable[[str, list[tuple[str, str]]], object]
 """As much of WSGI's as is used here."""
+
+_READING = frozenset({"GET", "HEAD"})
 
 _log = Log("listener")
 
@@ -41,16 +44,41 @@ class App:
     ) -> Iterable[bytes] | RelayOrder:
         """Answer as WSGI says, or return an order: then `start_response` was not called."""
         try:
-            if environ["REQUEST_METHOD"] == "POST":
-                relayed = RELAYED.get(environ["PATH_INFO"])
-                if relayed is not None:
-                    self._keys.check(environ)
-                    return order_for(environ, relayed, self._catalog, self._max_body)
+            method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
+            if method == "POST" and (relayed := RELAYED.get(path)) is not None:
+                self._keys.check(environ)
+                return order_for(environ, relayed, self._catalog, self._max_body)
+            if method in _READING and (relayed := LOOKED_AT.get(path)) is not None:
+                return self._look(environ, relayed)
+            if path.startswith(PREFIX) and method != "OPTIONS":
+                return self._pass_through(environ, start_response)
             return self._page(environ, start_response)
         except RequestError as error:
             return _refused(error.refusal, environ, start_response)
         except Exception:  # noqa: BLE001 - the border: whatever it is, the client gets an answer
             return _broken(environ, start_response)
+
+    def _look(self, environ: Environ, relayed: Relayed) -> RelayOrder:
+        self._keys.check(environ)
+        order = order_for(environ, relayed, self._catalog, self._max_body)
+        try:
+            self._pages.check_loaded(order.model)
+        except RequestError:
+            if not isinstance(order.body, bytes):
+                order.body.close()
+            raise
+        return order
+
+    def _pass_through(
+        self, environ: Environ, start_response: StartResponse
+    ) -> Iterable[bytes] | RelayOrder:
+        self._keys.check(environ)
+        answer = passed_through(environ, self._catalog, self._max_body)
+        if isinstance(answer, RelayOrder):
+            return answer
+        headers = [("Location", answer.location), ("Content-Length", "0")]
+        start_response("307 Temporary Redirect", headers)
+        return ()
 
     def _page(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         response = self._pages.answer(environ)

@@ -16,9 +16,10 @@ class Catalog:
 
     Attributes:
         models: in the order of the file, unlisted ones included.
+        most_slashes: that any name holds.
     """
 
-    __slots__ = ("_by_name", "models")
+    __slots__ = ("_by_name", "models", "most_slashes")
 
     def __init__(self, spec: Spec, listener: ListenerName) -> None:
         self.models = spec.shown_on(spec.listeners[listener])
@@ -27,6 +28,7 @@ class Catalog:
             for alias in model.aliases:
                 self._by_name.setdefault(alias, model)
         self._by_name.update((model.id, model) for model in self.models)  # an id beats an alias
+        self.most_slashes = max((name.count("/") for name in self._by_name), default=0)
 
     def __contains__(self, model: object) -> bool:
         return any(shown.id == model for shown in self.models)
@@ -38,6 +40,10 @@ class Catalog:
     def listed(self) -> tuple[ModelSpec, ...]:
         """What a client sees that asks for the list."""
         return tuple(model for model in self.models if not model.unlisted)
+
+    def find(self, name: str) -> ModelSpec | None:
+        """The model with this id or alias, if there is one."""
+        return self._by_name.get(name)
 
     def named(self, name: str) -> ModelSpec:
         """The model with this id or alias.

@@ -42,13 +42,13 @@ _known: dict[str, str | None] = {"CONTENT_TYPE": "Content-Type: "}
 """Environ key to the start of its header line; None = not passed on. Filled as names are seen, up to a bound."""
 
 
-def upstream_head(environ: Environ, target: str, length: int) -> bytes:
+def upstream_head(environ: Environ, target: str, length: int | None) -> bytes:
     """The head of the request to the child: no `Host` and no closing blank line yet (see RelayOrder.head).
 
     Args:
         environ: The client's request.
         target: Path and query.
-        length: Of the decoded body, in bytes.
+        length: Of the decoded body, in bytes; None = there is none, nor could there be.
 
     Raises:
         RequestError: Something in it could be read as another header line.
@@ -59,10 +59,12 @@ def upstream_head(environ: Environ, target: str, length: int) -> bytes:
         start = _known[key] if key in _known else _line_start(key)
         if start is not None and key not in unwanted and (value or key != "CONTENT_TYPE"):
             lines.append(start + value)
-    lines.append(f"Content-Length: {length}\r\nConnection: close\r\n")
+    if length is not None:
+        lines.append(f"Content-Length: {length}")
+    lines.append("Connection: close\r\n")
     text = "\r\n".join(lines)
     # The server in front has refused such requests already; this is where it would hurt.
-    breaks = len(lines) + 1
+    breaks = len(lines)
     if text.count("\n") != breaks or text.count("\r") != breaks or "\0" in text:
         raise _bad("a request header holds a line break")
     if _TARGET.fullmatch(target) is None:

@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from werkzeug.exceptions import MethodNotAllowed, NotFound
 from werkzeug.routing import Map, RequestRedirect, Rule
@@ -11,14 +12,15 @@ from werkzeug.wrappers import Response
 from qmsup import __version__
 from qmsup.errors import Code, Refusal, RequestError, SchedulerUnavailableError
 from qmsup.ids import ModelId
+from qmsup.listener import log_pages
 from qmsup.listener.asking import Scheduler
 from qmsup.listener.auth import Keys
 from qmsup.listener.body import Environ
 from qmsup.listener.catalog import Catalog
-from qmsup.listener.cors import preflight_headers
+from qmsup.listener.cors import METHODS, preflight_headers
 from qmsup.listener.errors import error_body
 from qmsup.listener.lease_body import lease_wanted
-from qmsup.listener.routes import RELAYED
+from qmsup.listener.routes import LOOKED_AT, RELAYED
 from qmsup.spec import ModelSpec
 from qmsup.units import Seconds
 
@@ -29,6 +31,8 @@ _LOAD = Seconds(3600.0)
 _UNLOAD = Seconds(300.0)
 _RELOAD = Seconds(60.0)
 _RETRY = Seconds(1.0)
+
+_READY = "ready"
 
 _OPEN = frozenset({"health", "favicon"})
 """Endpoints that need no key."""
@@ -56,8 +60,13 @@ _RULES = (
     ("/api/models/load/<path:model>", "load", "POST"),
     ("/api/models/unload", "unload_all", "POST"),
     ("/api/models/unload/<path:model>", "unload", "POST"),
+    ("/logs", "logs", "GET"),
+    ("/logs/stream", "log_stream", "GET"),
+    ("/logs/stream/<path:model>", "log_stream", "GET"),
     ("/favicon.ico", "favicon", "GET"),
     *((path, "relayed", "POST") for path in RELAYED if not path.endswith("/")),
+    *((path, "relayed", "GET") for path in LOOKED_AT if not path.endswith("/")),
+    *(("/upstream/<path:model>", "relayed", method) for method in METHODS.split(", ")),
 )
 
 
@@ -88,6 +97,7 @@ class Pages:
             "load": self._load,
             "unload": self._unload,
             "unload_all": self._unload_all,
+            "logs": partial(log_pages.recent, self._catalog),
             "favicon": _favicon,
         }
 
@@ -121,7 +131,22 @@ class Pages:
             self._keys.check_operator(environ)
         if endpoint == "lease":
             return self._lease(environ)
+        if endpoint == "log_stream":
+            return log_pages.stream(self._catalog, arguments.get("model", ""), environ)
         return self._answers[endpoint](arguments.get("model", ""))
+
+    def check_loaded(self, model: ModelId) -> None:
+        """Let a request pass that must not load its model.
+
+        Raises:
+            RequestError: It is not ready, or the scheduler does not answer.
+        """
+        answer = self._ask("running", {}, _READ)
+        entries = answer.get("running", []) if isinstance(answer, dict) else answer
+        states = {entry.get("model"): entry.get("state") for entry in _dicts(entries)}
+        if states.get(model) != _READY:
+            message = f"model {model} is not loaded, and looking at it does not load it: POST /api/models/load/{model}"
+            raise RequestError(Refusal(code=Code.MODEL_NOT_LOADED, message=message))
 
     def _greeting(self, _: str) -> Response:
         return _json({"name": "qmsup", "version": __version__, "models": "/v1/models"})
