@@ -15,9 +15,25 @@ def growth(foreign: MiB, floor: MiB) -> MiB:
     return grown if grown >= JITTER else MiB(0)
 
 
+def steadied(foreign: MiB, before: MiB, moved: MiB) -> MiB:
+    """What others use, while our own children take memory or give it back.
+
+    A card's use and its processes' are not read in the same moment, so what a child has taken in between looks like
+    others' doing. As far as that may be so, others use what they used before.
+
+    Args:
+        foreign: as read.
+        before: by the look before.
+        moved: by how much our own use differs from that look.
+    """
+    return MiB(min(foreign + moved, max(foreign - moved, before)))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Floor:
     """The lowest use by others that a trusted sample showed. Samples that are not trusted leave it as it is.
+
+    So do those in which our own children take memory or give it back: see `steadied`. One too low would never mend.
 
     Attributes:
         lowest: for each set of cards that was seen together, by uuid: with a card more there is more to use.

@@ -3,12 +3,12 @@
 Whoever samples calls `take` with each sample, and passes on what comes back. Nothing is told twice, and no jitter is.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from qmsup.core.vram.attribution import Attribution, Resident, Stage, Trust, attribute
 from qmsup.core.vram.ceiling import budget_of, live_ceiling, ram_ceiling, shed_line
-from qmsup.core.vram.floor import Floor
+from qmsup.core.vram.floor import Floor, steadied
 from qmsup.core.vram.leaving import Leaving
 from qmsup.core.vram.reading import (
     NOTHING_YET,
@@ -40,6 +40,7 @@ class Gauge:
         self._foreign: dict[frozenset[str], MiB] = {}
         self._last = Attribution(trust=Trust.NONE, because=NOTHING_YET)
         self._look = Look()
+        self._held_before: Mapping[Incarnation, MiB] = {}
         self._seen: dict[Incarnation, MiB] = {}
         self._peaks: dict[Incarnation, MiB] = {}
         self._open_since: Seconds | None = None
@@ -75,7 +76,7 @@ class Gauge:
         self._leaving.forget_overdue(now)
         self._look_for_vanished(known, attribution)
         self._seen.update(attribution.held)
-        news: list[News] = [*self._peaks_of(known, attribution), *self._back(attribution)]
+        news: list[News] = [*self._peaks_of(known, attribution), *self._back(known, attribution)]
         if not self._is_patient(attribution, now):
             self._last, self._look = attribution, look
             self.reading = self._meaning(limits)
@@ -107,19 +108,33 @@ class Gauge:
             elif each.stage is Stage.STOPPING and each.was_seen:
                 self._leaving.vanished(each.incarnation, self._seen[each.incarnation])
 
-    def _back(self, attribution: Attribution) -> Iterator[Back]:
+    def _back(self, residents: Iterable[Resident], attribution: Attribution) -> Iterator[Back]:
         """What has come back of the dead; with it goes what others use, learnt from what can be trusted alone."""
         if attribution.trust is Trust.NONE:
             return
         free, cards = attribution.free, attribution.cards
         assert free is not None, "only a sample whose use is known is good for anything"
-        foreign = self._leaving.foreign_of(attribution.others, self._foreign.get(cards))
+        before = self._foreign.get(cards)
+        foreign = self._leaving.foreign_of(attribution.others, before)
+        moved = self._moved(attribution.held, residents)
         if attribution.trust is Trust.GOOD:
+            if before is not None and moved >= JITTER:
+                foreign = steadied(foreign, before, moved)
+            else:
+                # A child that dies between two reads makes others' use look low, once: the floor wants it twice.
+                self._floor = self._floor.after(cards, max(foreign, before or foreign))
             self._foreign[cards] = foreign
-            self._floor = self._floor.after(cards, foreign)
         for incarnation, returned in self._leaving.take_news():
             self._told = replace(self._told, free=free)
             yield Back(incarnation=incarnation, returned=returned, free=free)
+
+    def _moved(self, held: Mapping[Incarnation, MiB], residents: Iterable[Resident]) -> MiB:
+        """By how much our children's use differs from the look before, and may do so from one read to the next."""
+        before, self._held_before = self._held_before, held
+        children = before.keys() | held.keys()
+        changed = sum(abs(held.get(child, 0) - before.get(child, 0)) for child in children)
+        ending = [each.incarnation for each in residents if each.stage is Stage.STOPPING]
+        return MiB(changed + sum(held.get(child, 0) for child in ending))
 
     def _meaning(self, limits: Limits) -> Reading:
         """What the newest look that counts means."""

@@ -2,8 +2,8 @@
 
 import pytest
 
-from qmsup.core.vram.floor import Floor, growth
-from qmsup.units import mib_from_gb
+from qmsup.core.vram.floor import Floor, growth, steadied
+from qmsup.units import MiB, mib_from_gb
 
 ONE, BOTH = frozenset({"u1"}), frozenset({"u1", "u2"})
 
@@ -20,6 +20,23 @@ GROWTH = {
 @pytest.mark.parametrize(("foreign", "floor", "grown"), GROWTH.values(), ids=GROWTH)
 def test_growth(foreign: float, floor: float, grown: float) -> None:
     assert growth(mib_from_gb(foreign), mib_from_gb(floor)) == mib_from_gb(grown)
+
+
+STEADIED = {
+    # foreign, before, moved → foreign
+    "nothing moved": (9, 1, 0, 9),
+    "all of it may be ours": (3, 1, 2, 1),
+    "less too": (0, 1, 2, 1),
+    "some of it is theirs": (9, 1, 2, 7),
+    "they gave some back": (1, 9, 2, 3),
+}
+
+
+@pytest.mark.parametrize(("foreign", "before", "moved", "wanted"), STEADIED.values(), ids=STEADIED)
+def test_what_our_own_children_take_is_not_others(
+    foreign: int, before: int, moved: int, wanted: int
+) -> None:
+    assert steadied(MiB(foreign), MiB(before), MiB(moved)) == wanted
 
 
 def test_the_lowest_counts() -> None:

@@ -167,6 +167,29 @@ STORIES = {
         at 2.2 used 1700 2:starting                  -> back 1 9800 free 22300
         at 2.4 used 1800 2:starting=300              -> back 1 10000 free 22200, ceiling 24000 free 22200 2=300
         """,
+    "a card and its processes that are read at two moments do not lower the floor": """
+        at 0 used 1500                       -> ceiling 24000 free 22500
+        at 2 used 11500 1:ready=10000        -> peak 1 10000, ceiling 24000 free 12500 1=10000
+        at 2.2 used 1500 1:stopping=10000    -> ceiling 24000 free 22500 1=10000
+        1 ends                               ->
+        at 2.4 used 1500                     -> back 1 10000 free 22500, ceiling 24000 free 22500
+        at 4.4 used 1500                     ->
+        """,
+    "nor does a child that dies unasked between two reads": """
+        at 0 used 1500                       -> ceiling 24000 free 22500
+        at 2 used 11500 1:ready=10000        -> peak 1 10000, ceiling 24000 free 12500 1=10000
+        at 4 used 1500 1:ready=10000         -> ceiling 24000 free 22500 1=10000
+        1 ends                               ->
+        at 4.2 used 1500                     -> back 1 8500 free 22500, ceiling 24000 free 22500
+        at 8 used 1500                       ->
+        """,
+    "nor does what a child takes between two reads raise what others use": """
+        at 0 used 1500                    -> ceiling 24000 free 22500
+        at 2 used 1600 1:starting=100     -> ceiling 24000 free 22400 1=100
+        at 2.2 used 4000 1:starting=2000  -> ceiling 24000 free 20000 1=2000
+        at 2.4 used 6500 1:starting=5000  -> ceiling 24000 free 17500 1=5000
+        at 2.6 used 8500 1:starting=5000  -> ceiling 20976 free 15500 1=5000
+        """,
     "another budget counts at once": """
         budget 20000    ->
         at 0 used 1500  -> ceiling 20000 free 22500
@@ -194,6 +217,8 @@ def test_a_reading_shows_all_that_it_is_made_of() -> None:
     assert (story.gauge.reading.foreign, story.gauge.reading.floor) == (1500, 1500)
 
     story.say("at 2 used 9500 1:ready=400")
+    assert story.gauge.reading.foreign == 8700  # some of it may be the child's, which moves
+    story.say("at 4 used 9500 1:ready=400")
 
     reading = story.gauge.reading
     assert (reading.total, reading.used, reading.free) == (24000, 9500, 14500)
