@@ -26,7 +26,7 @@ from typing_extensions import override
 
 from qmsup import log, places
 from qmsup.errors import ConfigError
-from qmsup.listener import patience
+from qmsup.listener import log_pages, patience
 from qmsup.listener.arrival import Arrival, Arriving, arrival_of
 from qmsup.listener.deployment import Deployment, deployment_from_environment
 from qmsup.listener.descriptors import raise_limit
@@ -153,6 +153,7 @@ class RelayWorker(gthread.ThreadWorker):
         """Refuse new clients while old streams end; gunicorn would let them wait for an accept that never comes."""
         for listener in self.sockets:
             listener.close()
+        log_pages.ENDING.set()
 
     def _on_gunicorn(self, _event: int) -> None:
         super().wait_for_and_dispatch_events(0)

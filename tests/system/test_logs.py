@@ -1,0 +1,46 @@
+"""What the models' programs wrote, as it is read over HTTP and by the command line."""
+
+import subprocess
+import sys
+
+import pytest
+import requests
+
+from tests.support.box import fake, serving, until
+
+pytestmark = pytest.mark.system
+
+
+def test_logs_are_read_and_followed_while_their_writers_go_on() -> None:
+    with serving({"m": fake(), "n": fake("--name beta")}) as box:
+        assert box.chat("m").status_code == 200
+
+        assert "listening on http://127.0.0.1:" in requests.get(box.url("/logs"), timeout=9).text
+        with requests.get(box.url("/logs/stream/m"), stream=True, timeout=9) as stream:
+            lines = stream.iter_lines(decode_unicode=True)
+            until(lambda: "listening on" in next(lines))
+            assert box.chat("n").status_code == 200  # stops m
+            assert box.chat("m").status_code == 200
+            until(lambda: "listening on" in next(lines))
+
+
+def test_the_command_line_follows_all_models() -> None:
+    with serving({"m": fake()}) as box:
+        command = [sys.executable, "-m", "qmsup", "logs", "-f"]
+        with subprocess.Popen(command, env=box.env, stdout=subprocess.PIPE, text=True) as following:
+            assert box.chat("m").status_code == 200
+            assert following.stdout is not None
+            until(lambda: "listening on" in following.stdout.readline())  # type: ignore[union-attr]
+            following.kill()
+
+
+def test_a_reader_that_reads_nothing_holds_up_neither_writer_nor_end() -> None:
+    with serving({"m": fake("--spam-log 30000000")}) as box:
+        streams = [
+            requests.get(box.url("/logs/stream/m"), stream=True, timeout=9) for _ in range(3)
+        ]
+
+        assert box.chat("m").status_code == 200
+        assert box.stop() == 0
+        for stream in streams:
+            stream.close()
