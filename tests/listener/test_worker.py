@@ -188,6 +188,20 @@ def test_a_waiting_client_reads_comments_and_may_leave(both: Both) -> None:
     assert scheduler.hears(Leave).request == asked.request
 
 
+def test_who_asks_without_a_conversation_is_told_apart_by_address_and_key(both: Both) -> None:
+    running, scheduler = both
+    clients = []
+    for count, headers in enumerate(("", "", "X-Api-Key: k\r\n", "X-Session-ID: s\r\n"), 1):
+        with running.connect() as client:
+            client.sendall(post(ASK, headers=headers))
+            asked = scheduler.hears(Ask, count=count)
+            clients.append((asked.client, asked.conversation))
+
+    assert clients[0] == clients[1] != clients[2]
+    assert all(len(client) == 16 for client, _ in clients[:3])
+    assert clients[3] == ("", "s")
+
+
 def test_what_the_app_refuses_never_reaches_the_scheduler(both: Both) -> None:
     running, scheduler = both
     with running.connect() as client:
