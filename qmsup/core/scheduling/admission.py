@@ -63,6 +63,8 @@ DRAINING = Refusal(
 
 _SERVES = Serves()
 _JOINS = Joins()
+_ALWAYS = frozenset({Wants.JOB, Wants.READY})
+_WHILE_THERE_IS_ROOM = _ALWAYS | {Wants.LEASE}
 _WAITS = {because: Waits(because=because) for because in Because}
 
 
@@ -89,9 +91,9 @@ def judge(state: State, case: Case, rank: Rank) -> Verdict:
     return _judge_start(state, model, case, rank)
 
 
-def is_joiner_served(model: Model, wants: Wants) -> bool:
-    """What becomes of who waited for a load that has just ended: served up to the limit, whoever else waits."""
-    return wants is not Wants.NOTHING and _has_room(model, wants)
+def served_when_loaded(model: Model) -> frozenset[Wants]:
+    """Who is served of those that waited for a load that has just ended: up to the limit, whoever else waits."""
+    return _WHILE_THERE_IS_ROOM if _has_room(model, Wants.LEASE) else _ALWAYS
 
 
 def _judge_ready(state: State, model: Model, case: Case, rank: Rank) -> Verdict:

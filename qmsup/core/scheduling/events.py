@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import field
 from enum import StrEnum
 
-from qmsup.core.scheduling.messages import message
+from qmsup.core.scheduling.messages import Word, message
 from qmsup.ids import AskId, Incarnation, LeaseId, ListenerName, ModelId, RequestId, WorkerId
 from qmsup.spec import Spec
 from qmsup.units import MiB, Seconds
 
 
-class Outcome(StrEnum):
+class Outcome(Word):
     """How a lease ended; holds are gated by it (scheduling: holds and patience)."""
 
     TOOL_CALLS = "tool_calls"

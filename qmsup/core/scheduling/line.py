@@ -9,16 +9,16 @@ from bisect import bisect_left, insort
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import StrEnum
 from typing import NamedTuple
 
 from qmsup.core.scheduling.deadlines import Alarm
 from qmsup.core.scheduling.events import LeaseRequested, LoadAsked, RequestArrived
+from qmsup.core.scheduling.messages import Word
 from qmsup.ids import ModelId, RequestId
 from qmsup.units import Seconds
 
 
-class Because(StrEnum):
+class Because(Word):
     """Why a waiter waits."""
 
     AT_LIMIT = "at_limit"
@@ -45,7 +45,7 @@ class Because(StrEnum):
     """The listener that asked has not been heard for a while, so nothing is granted to it."""
 
 
-class Wants(StrEnum):
+class Wants(Word):
     """What a waiter is after."""
 
     JOB = "job"
@@ -90,6 +90,7 @@ class Waiter:
         place: what its listener was last told.
         alarm: when it wants to wait no more at all (`timeout`).
         turn: while its patience lasts, the alarm for its end.
+        is_streaming: the client can be told its place.
     """
 
     origin: RequestArrived | LoadAsked | LeaseRequested
@@ -101,16 +102,16 @@ class Waiter:
     place: int = 0
     alarm: Alarm | None = None
     turn: Alarm | None = None
+    is_streaming: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        """A control client is told nothing until it is answered."""
+        self.is_streaming = isinstance(self.origin, RequestArrived) and self.origin.streaming
 
     @property
     def request(self) -> RequestId | None:
         """None = it is a control client's."""
         return self.origin.request if isinstance(self.origin, RequestArrived) else None
-
-    @property
-    def is_streaming(self) -> bool:
-        """Whether the client can be told its place."""
-        return isinstance(self.origin, RequestArrived) and self.origin.streaming
 
 
 @dataclass(slots=True, eq=False)
@@ -128,7 +129,7 @@ class Group:
     waiters: list[Waiter] = field(default_factory=list)
     evict: tuple[ModelId, ...] | None = None
     order: Order = field(init=False)
-    turn: tuple[Order, Rank] = field(init=False)
+    turn: tuple[int, int, Seconds, int] = field(init=False)
 
     def prefer(self, priority: int) -> None:
         """Its model has this priority; it decides nothing for who is past its patience."""
@@ -137,7 +138,7 @@ class Group:
 
     def stand(self) -> None:
         """Somebody else is its first waiter, or its order is another."""
-        self.turn = (self.order, self.waiters[0].rank)
+        self.turn = (*self.order, *self.waiters[0].rank)
 
 
 def _rank(waiter: Waiter) -> Rank:
@@ -238,18 +239,18 @@ class Line:
 
     def take(self, model: ModelId) -> list[Waiter]:
         """Take out whoever waits for a model and is heard, in order of arrival."""
-        taken: list[Waiter] = []
-        for group in [g for g in self.of_model(model) if g.case.wants is not Wants.NOTHING]:
-            taken += group.waiters
+        groups = [g for g in self.of_model(model) if g.case.wants is not Wants.NOTHING]
+        taken = [waiter for group in groups for waiter in group.waiters]
+        for group in groups:
             self._counts[group.order] -= len(group.waiters)
             self.past -= len(group.waiters) if group.case.is_past else 0
             self._drop(group)
             group.waiters.clear()
-        if taken:
+        if len(groups) > 1:
             taken.sort(key=_rank)
-            self.has_moved = True
-            self.size -= len(taken)
-            self.streaming -= sum(waiter.is_streaming for waiter in taken)
+        self.has_moved |= bool(taken)
+        self.size -= len(taken)
+        self.streaming -= sum([waiter.is_streaming for waiter in taken])
         return taken
 
     def is_latest(self, waiter: Waiter) -> bool:

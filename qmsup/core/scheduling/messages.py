@@ -1,6 +1,7 @@
 """What events, verdicts and effects are made of: values that nobody changes, made for every event."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TypeVar, dataclass_transform
 
 T = TypeVar("T")
@@ -14,3 +15,9 @@ def message(cls: type[T]) -> type[T]:
     on the way of every request.
     """
     return dataclass(slots=True, kw_only=True, unsafe_hash=True)(cls)
+
+
+class Word(StrEnum):
+    """One of a few words, found in sets and dictionaries as fast as its text: an enum's own hash is a call."""
+
+    __hash__ = str.__hash__

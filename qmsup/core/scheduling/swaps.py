@@ -4,7 +4,7 @@ A swap is ended by reports about exactly the incarnations it asked for, in whate
 """
 
 from qmsup.core.scheduling import memory, residency, waiting
-from qmsup.core.scheduling.admission import is_joiner_served
+from qmsup.core.scheduling.admission import served_when_loaded
 from qmsup.core.scheduling.line import Rank, Waiter
 from qmsup.core.scheduling.records import Model, Swap, SwapPhase
 from qmsup.core.scheduling.state import State
@@ -88,11 +88,13 @@ def loaded(state: State, swap: Swap) -> None:
     joiners = sorted(swap.joiners, key=_rank)
     _close(state, model)
     back: list[Waiter] = []
+    served = served_when_loaded(model)
     for waiter in joiners:
         waiter.joined = None
         # Before anybody else is judged: whoever paid for the load is served by it, up to the limit.
-        if is_joiner_served(model, waiter.case.wants):
+        if waiter.case.wants in served:
             waiting.serve(state, waiter)
+            served = served_when_loaded(model)
         else:
             back.append(waiter)
     state.line.put_back(back)
