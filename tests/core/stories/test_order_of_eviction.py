@@ -36,6 +36,16 @@ def test_a_load_is_a_use() -> None:
     assert loaded("z a m").scheduler.state.running_beside(D) == ("z", "a", "m")
 
 
+def test_a_job_is_a_use_from_when_it_is_taken() -> None:
+    desk = loaded("a b c")
+    desk.play("""
+        lease x j1 b -> answer x done
+        release y j1 -> answer y done
+        """)
+
+    assert desk.scheduler.state.running_beside(D) == ("a", "c", "b")
+
+
 def test_among_the_never_used_the_name_decides() -> None:
     desk = loaded("z m a")
     serve(desk, "m", "r1")

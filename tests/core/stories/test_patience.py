@@ -109,6 +109,19 @@ STORIES = {
         unload x a           -> stop a1, loading r2
         a1 gone              -> load b2, answer x done
         """,
+    "an evicted model is held no longer when it comes back": """
+        r1 asks a            -> load a1, loading r1
+        a1 ready             -> grant r1
+        r1 ends tool_calls   ->
+        r2 asks b patience=0 -> stop a1, loading r2
+        a1 gone              -> load b2
+        b2 ready             -> grant r2
+        load x a             -> load a3
+        a3 ready             -> answer x done
+        unload y b           -> cut r2 model_unloaded, stop b2
+        b2 gone              -> answer y done
+        r3 asks b            -> stop a3, loading r3
+        """,
     "a crashed model is held no longer": """
         r1 asks a            -> load a1, loading r1
         a1 ready             -> grant r1
