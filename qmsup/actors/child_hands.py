@@ -6,10 +6,11 @@ The child's pidfd and the probe's connection are watched by the actor's inbox, a
 import os
 import secrets
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from qmsup.actors.inbox import PollingInbox
 from qmsup.core.lifecycle.events import (
+    Adopted,
     Exited,
     Gone,
     ProbeAnswered,
@@ -22,7 +23,7 @@ from qmsup.core.lifecycle.liveness import Work
 from qmsup.errors import ChildError
 from qmsup.ids import Incarnation
 from qmsup.log import Log
-from qmsup.processes import output, stop, work
+from qmsup.processes import output, records, stop, work
 from qmsup.processes.backends import generic
 from qmsup.processes.backends.choice import backend_of
 from qmsup.processes.child import Child
@@ -118,6 +119,10 @@ class ChildHands:
             return SpawnFailed(reason=str(error))
         asks_slots = backend_of(spec.kind).tells_slots and not says_slots(spec)
         check = ReadinessCheck(spec.ready_check, run.host, run.port, asks_slots=asks_slots)
+        self._take_up(child, run, check, spec)
+        return Spawned(can_be_asked=check.asks_http, can_be_watched=run.proves_port)
+
+    def _take_up(self, child: Child, run: Launch, check: ReadinessCheck, spec: ModelSpec) -> None:
         watch = None
         if spec.ready_check.startswith(LOG_CHECK):
             pattern = spec.ready_check.removeprefix(LOG_CHECK)
@@ -133,7 +138,45 @@ class ChildHands:
         self._alone = None
         self._has_told_end = self._has_run_stop_command = False
         self._inbox.watch(child.pidfd, lambda: ChildEnded(child) if child.exit() else None)
-        return Spawned(can_be_asked=check.asks_http, can_be_watched=run.proves_port)
+
+    def adopt(self, child: Child, spec: ModelSpec) -> Adopted:
+        """Go on with a child that a former scheduler started, and that answers.
+
+        Raises:
+            ChildError: by its configuration it could not have been started.
+        """
+        record = child.record
+        run = launch(spec, record.port, nonce=record.nonce, base=os.environ)
+        run = replace(run, host=record.host)
+        check = ReadinessCheck(spec.ready_check, run.host, run.port)
+        check.total_slots = record.total_slots
+        self._ports.claim(record.port)
+        self._take_up(child, run, check, spec)
+        return Adopted(
+            incarnation=Incarnation(record.incarnation),
+            spawned=Spawned(can_be_asked=check.asks_http, can_be_watched=run.proves_port),
+        )
+
+    def note_ready(self) -> None:
+        """Let another scheduler go on with the child should this one die."""
+        running = self._child()
+        spec = running.spec
+        self._note(
+            running.child,
+            is_ready=True,
+            host=running.launch.host,
+            total_slots=running.check.total_slots,
+            command=records.digest_of(spec),
+            est_vram=spec.est_vram,
+            log_start=running.child.log_start,
+        )
+
+    def _note(self, child: Child, **facts: object) -> None:
+        child.record = replace(child.record, **facts)  # type: ignore[arg-type]  # fields of it, by name
+        try:
+            records.write(child.record)
+        except ChildError as error:  # should this scheduler die, the next one ends the child
+            _log.warning("child.record_incomplete", model=child.record.model, error=str(error))
 
     @property
     def log_due(self) -> Seconds | None:
@@ -203,6 +246,10 @@ class ChildHands:
     def terminate(self) -> None:
         """Run `cmdStop`, or send TERM to the child's process group, and see meanwhile what else there is of it."""
         child = self._child().child
+        if child.record.is_ready:
+            self._note(
+                child, is_ready=False
+            )  # a stop that was begun is finished, if need be by another
         self._ask_to_end(self._child())
         self._alone = stop.look_around(child)
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from qmsup.actors.sampling import SampleReader
 from qmsup.ids import Epoch
+from qmsup.processes.child import Child
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,6 +16,7 @@ class Life:
     Attributes:
         endpoint: the ROUTER socket's address.
         since: when the process started, in Unix seconds.
+        survivors: children of a former scheduler to go on with, one a model.
         open_reader: makes what reads the memory, in a thread of its own; None = nothing is read.
     """
 
@@ -23,3 +25,4 @@ class Life:
     config: Path
     since: float
     open_reader: Callable[[], SampleReader] | None = None
+    survivors: tuple[Child, ...] = ()

@@ -32,6 +32,7 @@ from qmsup.core.scheduling.events import (
 from qmsup.ids import Incarnation
 from qmsup.log import Log
 from qmsup.processes.backends.choice import backend_of
+from qmsup.processes.child import Child
 from qmsup.processes.command import has_fixed_port
 from qmsup.processes.load_log import figures_of
 from qmsup.processes.ports import PortPool
@@ -60,8 +61,15 @@ class KeepChild:
     keep: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class AdoptChild:
+    """Go on with a child that a former scheduler started. For an owner that has none."""
+
+    child: Child
+
+
 class ProcessManager(pykka.ThreadingActor):
-    """Obeys EnsureReady, Stop and AbortStart for one model; takes SpecChanged and KeepChild beside.
+    """Obeys EnsureReady, Stop and AbortStart for one model; takes SpecChanged, KeepChild and AdoptChild beside.
 
     A failure of ours ends the child too and is reported as its failure; the actor is then dead for good.
     """
@@ -113,6 +121,8 @@ class ProcessManager(pykka.ThreadingActor):
                 self._life.limits = _limits_of(spec)
             case KeepChild(keep=keep):
                 self._keeps_child = keep
+            case AdoptChild(child=child):
+                self._take(self._hands.adopt(child, self._spec))
             case _:
                 super().on_receive(message)
 
@@ -216,6 +226,7 @@ class ProcessManager(pykka.ThreadingActor):
                 total_slots=running.check.total_slots,
             )
         )
+        self._hands.note_ready()
         self._tell_footprint(incarnation, running)
 
     def _tell_footprint(self, incarnation: Incarnation, running: Running) -> None:

@@ -26,6 +26,7 @@ from qmsup.actors.inbox import PollingInbox, TimeIsUp
 from qmsup.actors.journal_lines import Header
 from qmsup.actors.life import Life
 from qmsup.actors.orders import ORDERS, Orders
+from qmsup.actors.recovery import recovered
 from qmsup.actors.reload import Reload
 from qmsup.actors.sightings import MemorySeen
 from qmsup.actors.standing import read_former
@@ -47,7 +48,7 @@ from qmsup.core.scheduling.stories import Turn
 from qmsup.errors import Code, Refusal, RequestError
 from qmsup.ids import AskId, Incarnation
 from qmsup.log import Log
-from qmsup.spec import Spec
+from qmsup.spec import OnExit, Spec
 from qmsup.transport.router import RouterSocket
 from qmsup.units import Seconds
 
@@ -137,9 +138,13 @@ class SchedulerActor(pykka.ThreadingActor):
     def _recall(self, offset: float) -> None:
         """Know how things stood, and what was measured, before the first model is wanted."""
         try:
+            survivors, workers = self._life.survivors, self._workers
             former = read_former(self._state.standing(), offset)
-            if former is not None:
-                self._handle(former.event)
+            left = recovered(former, survivors, self._spec, workers, _now(), self._handle)
+            if left is not None:
+                self._handle(left)
+            for child in survivors:
+                self._processes.adopt(child)
             for known in self._state.known_of(self._spec.models.values()):
                 self._handle(known)
         except Exception:
@@ -168,6 +173,7 @@ class SchedulerActor(pykka.ThreadingActor):
     def on_failure(self, *_: object) -> None:
         # pykka cannot restart an actor: the process ends, and its supervisor starts a fresh one.
         _log.exception("scheduler.failed")
+        self._processes.keep_children()  # the fresh one goes on with them
         self._on_break()
 
     @override
@@ -274,6 +280,8 @@ class SchedulerActor(pykka.ThreadingActor):
 
     def _end(self) -> None:
         self._chronicle.end(self._core.state)  # before the writers are told to end, too
+        if self._spec.on_exit is OnExit.KEEP:
+            self._processes.keep_children()
         self._on_end()
 
     def _look_at_the_clock(self) -> None:

@@ -10,11 +10,12 @@ from collections.abc import Callable, Container
 
 import pykka
 
-from qmsup.actors.process_manager import ProcessManager, SpecChanged
+from qmsup.actors.process_manager import AdoptChild, KeepChild, ProcessManager, SpecChanged
 from qmsup.core.scheduling.effects import AbortStart, EnsureReady, Stop
 from qmsup.core.scheduling.events import Event
 from qmsup.ids import ModelId
 from qmsup.log import Log
+from qmsup.processes.child import Child
 from qmsup.processes.ports import PortPool
 from qmsup.spec import ModelSpec, Spec
 from qmsup.units import Seconds
@@ -43,6 +44,16 @@ class ProcessTree:
     def tell(self, order: EnsureReady | Stop | AbortStart) -> None:
         """Pass an order to the model's manager."""
         self._manager_of(order.model).tell(order)
+
+    def adopt(self, child: Child) -> None:
+        """Have the model's manager go on with a child of a former scheduler."""
+        self._manager_of(ModelId(child.record.model)).tell(AdoptChild(child))
+
+    def keep_children(self) -> None:
+        """Leave ready children running when the actors end."""
+        for manager in self._managers.values():
+            if manager.is_alive():
+                manager.tell(KeepChild())
 
     def apply(self, spec: Spec) -> None:
         """Take over another configuration. What is no longer in it is kept until `keep_only`: it may still run."""

@@ -25,6 +25,8 @@ class _Worker:
     pidfd: int
     heard_at: Seconds
     is_suspected: bool = False
+    is_awaited: bool = False
+    """It was there before the scheduler began, and has not greeted it."""
     doubts: int = 0
 
 
@@ -40,6 +42,7 @@ class Workers:
         known = self._known.get(joined.listener)
         if known is not None:
             known.heard_at, known.is_suspected, known.doubts = now, False, 0
+            known.is_awaited = False
             return True
         try:
             pidfd = os.pidfd_open(joined.pid)
@@ -50,13 +53,25 @@ class Workers:
         _log.info("worker.joined", worker=joined.listener, pid=joined.pid)
         return True
 
+    def expect(
+        self, worker: WorkerId, pid: int, now: Seconds, report: Callable[[Event], None]
+    ) -> bool:
+        """Watch a worker of a former scheduler's, which will greet; False when its process is gone already."""
+        try:
+            pidfd = os.pidfd_open(pid)
+        except ProcessLookupError:
+            return False
+        self._known[worker] = _Worker(pidfd, now, is_awaited=True)
+        self._inbox.watch(pidfd, lambda: self._lose(worker, report))
+        return True
+
     def hear(self, worker: WorkerId, now: Seconds) -> bool:
         """Note a sign of life; False when the worker is to greet first (unknown, or under suspicion)."""
         known = self._known.get(worker)
         if known is None:
             return False
         known.heard_at = now
-        return not known.is_suspected
+        return not (known.is_suspected or known.is_awaited)
 
     def agree(self, worker: WorkerId, told: Tally, known: Tally) -> bool:
         """Compare what a worker's beat tells with what is known of it; False when it is to greet again.

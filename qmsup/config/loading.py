@@ -10,7 +10,7 @@ from qmsup.config import catalogues, macros
 from qmsup.config.document import MAX_BYTES, Document, Value, read
 from qmsup.config.matrix import resolve_matrix
 from qmsup.config.models import resolve_models
-from qmsup.config.problems import Path, Problems, TooManyProblemsError
+from qmsup.config.problems import Path, TooManyProblemsError
 from qmsup.config.shape import Shape
 from qmsup.config.wording import examine, say
 from qmsup.errors import ConfigError
@@ -110,7 +110,6 @@ def _resolve(document: Document, env: Mapping[str, str]) -> Spec | None:
     listeners = catalogues.resolve_listeners(shape, problems)
     preload = catalogues.resolve_preload(shape, names)
     catalogues.check_loops(models, listeners, problems)
-    _check_exit(shape, problems)
     return Spec(
         models=models,
         groups=groups,
@@ -134,13 +133,6 @@ def _resolve(document: Document, env: Mapping[str, str]) -> Spec | None:
         log_format=shape.log_format,
         access_log=shape.access_log,
     )
-
-
-def _check_exit(shape: Shape, problems: Problems) -> None:
-    if shape.on_exit == "keep":
-        # The next scheduler cannot adopt a child yet: it would end what this one left behind.
-        text = "keep is not supported yet in this version (a new scheduler ends what an earlier one left);"
-        problems.add(("onExit",), f"{text} write stop, or remove it")
 
 
 def _fit(tree: Value, document: Document) -> Shape | None:

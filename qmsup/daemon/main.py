@@ -12,14 +12,15 @@ from qmsup.actors.life import Life
 from qmsup.actors.scheduler import SchedulerActor, reload_of, shutdown_of
 from qmsup.actors.tree import end_actors
 from qmsup.config import Configuration
+from qmsup.daemon.adoption import take_over
 from qmsup.daemon.epoch import first_incarnation, next_epoch
 from qmsup.daemon.exits import Exit
 from qmsup.daemon.folders import make_folders
 from qmsup.daemon.lock import SchedulerLock
 from qmsup.errors import ConfigError
-from qmsup.ids import Epoch
+from qmsup.ids import Epoch, Incarnation
 from qmsup.log import Log
-from qmsup.processes.leftovers import stop_leftovers
+from qmsup.processes.child import Child
 from qmsup.telemetry.reading import Reader
 from qmsup.transport import context
 
@@ -38,17 +39,18 @@ def run_scheduler(config: Configuration) -> Exit:
     ending.listen_to_signals()
     make_folders()
     lock, epoch, copy = _take_over(config.text)
-    stop_leftovers()
+    survivors = take_over(spec)
     life = Life(
         epoch=epoch,
         endpoint=places.scheduler_endpoint(),
         config=config.path.resolve(),
         since=time.time(),
         open_reader=Reader,
+        survivors=survivors,
     )
     actor = SchedulerActor.start(
         spec=spec,
-        first_incarnation=first_incarnation(epoch),
+        first_incarnation=_above(first_incarnation(epoch), survivors),
         life=life,
         copy=copy,
         on_end=lambda: ending.end(Exit.OK),
@@ -67,6 +69,11 @@ def run_scheduler(config: Configuration) -> Exit:
     if not have_ended:
         os._exit(code)  # the interpreter would wait for the thread that does not end
     return code
+
+
+def _above(first: Incarnation, survivors: tuple[Child, ...]) -> Incarnation:
+    """Numbers grow for ever, even where the count of lives was lost."""
+    return Incarnation(max([first, *(child.record.incarnation + 1 for child in survivors)]))
 
 
 def _take_over(text: str) -> tuple[SchedulerLock, Epoch, Copy]:

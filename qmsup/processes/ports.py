@@ -47,6 +47,11 @@ class PortPool:
         message = f"no free port from {self._start} to {self._end - 1}: set startPort to where there are some"
         raise ChildError(message)
 
+    def claim(self, port: int) -> None:
+        """A child of a former scheduler has it already."""
+        with self._lock:
+            self._taken.add(port)
+
     def give_back(self, port: int) -> None:
         """The child that had it is gone. Ports that were not handed out are ignored."""
         with self._lock:

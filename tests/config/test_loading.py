@@ -291,10 +291,6 @@ BAD: dict[str, tuple[str, ...]] = {
     OK_MODELS + "startPort:": ("f:2: startPort: has no value; write one, or remove the line",),
     OK_MODELS + "startPort: 0": ("f:2: startPort: must be at least 1, not 0",),
     OK_MODELS + "maxBodyMB: 0": ("f:2: maxBodyMB: must be more than 0, in MB, not 0",),
-    OK_MODELS + "onExit: keep": (
-        ("f:2: onExit: keep is not supported yet in this version (a new scheduler ends what an earlier one"
-        " left); write stop, or remove it"),
-    ),
     OK_MODELS + "onExit: leave": ('f:2: onExit: must be one of keep or stop, not "leave"',),
     OK_MODELS + "healthCheckTimeout: 2m": (
         ('f:2: healthCheckTimeout: must be a number, in seconds, not "2m"; write the number alone, '

@@ -111,22 +111,6 @@ def test_a_second_signal_waits_for_no_child(places: Path) -> None:
     assert not is_alive(child["pid"])
 
 
-def test_it_takes_the_place_of_a_killed_one(places: Path) -> None:
-    config = configuration(places, {"m": fake()})
-    with qmsup("scheduler", config) as first:
-        first.says(STARTED)
-        with Client(timeout=Seconds(30.0)) as client:
-            client.ask("load", model="m")
-            (child,) = client.ask("running")["running"]
-        first.process.kill()
-        first.ends()
-
-    with qmsup("scheduler", config) as second:
-        second.says(STARTED)
-        assert not is_alive(child["pid"])
-        assert second.stop() == Exit.OK
-
-
 def test_a_bug_ends_the_process_with_its_own_code(places: Path) -> None:
     config = configuration(places, {"m": fake()})
 

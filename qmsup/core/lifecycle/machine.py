@@ -151,13 +151,8 @@ class Lifecycle:
                 effects = self._wanted(incarnation, now)
             case Unwanted(incarnation=incarnation):
                 effects = self._unwanted(incarnation, now)
-            case Spawned():
-                effects = self._has_spawned(event, now)
-            case Adopted():
-                effects = self._adopted(event, now)
-            case SpawnFailed(reason=reason):
-                self._failure = _Failure(reason=reason)
-                effects = self._gone(now)
+            case Spawned() | SpawnFailed() | Adopted():
+                effects = self._begun(event, now)
             case ProbeAnswered():
                 effects = self._probe_answered(event, now)
             case WorkSeen():
@@ -222,6 +217,18 @@ class Lifecycle:
         self._probe_words = "no answer yet"
         self._timers = Timers(start_by=Seconds(self._started_at + self.limits.start_timeout))
         return [Spawn(incarnation=incarnation)]
+
+    def _begun(self, event: Spawned | SpawnFailed | Adopted, now: Seconds) -> list[Effect]:
+        match event:
+            case Spawned():
+                return self._has_spawned(event, now)
+            case Adopted():
+                return self._adopted(event, now)
+            case SpawnFailed(reason=reason):
+                self._failure = _Failure(reason=reason)
+                return self._gone(now)
+            case _:
+                assert_never(event)
 
     def _has_spawned(self, spawned: Spawned, now: Seconds) -> list[Effect]:
         assert self._incarnation is not None

@@ -1,0 +1,118 @@
+"""What a scheduler that starts goes on with, and what it ends."""
+
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+
+from qmsup import places as places_of
+from qmsup.control.client import Client
+from qmsup.daemon.exits import Exit
+from qmsup.units import Seconds
+from tests.support.box import fake, until
+from tests.support.children import is_alive
+from tests.support.daemons import configuration, qmsup
+from tests.support.scheduler_actor import ControlPeer
+
+pytestmark = pytest.mark.system
+
+STARTED = '"scheduler.started"'
+
+
+def _running_child(config: Path) -> dict[str, int]:
+    """Starts a scheduler, has m loaded, kills the scheduler, and tells of the child."""
+    with qmsup("scheduler", config) as first:
+        first.says(STARTED)
+        with Client(timeout=Seconds(30.0)) as client:
+            client.ask("load", model="m")
+            (child,) = client.ask("running")["running"]
+        until(lambda: _record()["is_ready"])
+        first.process.kill()
+        first.ends()
+    return dict(child)
+
+
+def _record() -> dict[str, object]:
+    [path] = (places_of.state_dir() / "children").glob("*.json")
+    return dict(json.loads(path.read_text()))
+
+
+def test_it_goes_on_with_the_children_of_a_killed_one(places: Path) -> None:
+    config = configuration(places, {"m": fake()})
+    child = _running_child(config)
+
+    with qmsup("scheduler", config) as second:
+        second.says(STARTED)
+        with Client(timeout=Seconds(30.0)) as client:
+            (same,) = client.ask("running")["running"]
+            assert (same["pid"], same["port"], same["state"]) == (
+                child["pid"],
+                child["port"],
+                "ready",
+            )
+            assert client.ask("load", model="m")["text"] == "m is ready"
+            client.ask("unload", models=["m"])
+        assert not is_alive(child["pid"])
+        assert second.stop() == Exit.OK
+
+
+def test_a_child_whose_model_is_configured_no_longer_is_ended(places: Path) -> None:
+    child = _running_child(configuration(places, {"m": fake()}))
+
+    with qmsup("scheduler", configuration(places, {"other": fake()})) as second:
+        second.says(STARTED)
+        assert not is_alive(child["pid"])
+        assert second.stop() == Exit.OK
+
+
+def test_a_child_that_does_not_answer_is_ended(places: Path) -> None:
+    config = configuration(places, {"m": fake()})
+    child = _running_child(config)
+    os.kill(child["pid"], signal.SIGSTOP)
+
+    with qmsup("scheduler", config) as second:
+        second.says(STARTED)
+        assert "leftover.unhealthy" in second.log()
+        assert not is_alive(child["pid"])
+        assert second.stop() == Exit.OK
+
+
+def test_a_stop_that_was_begun_is_finished(places: Path) -> None:
+    config = configuration(places, {"m": fake("--ignore-term", unloadTimeout=600)})
+    with qmsup("scheduler", config) as first:
+        first.says(STARTED)
+        with Client(timeout=Seconds(30.0)) as client:
+            client.ask("load", model="m")
+            (child,) = client.ask("running")["running"]
+        peer = ControlPeer("ctl-1-abc")
+        peer.send("unload", {"models": ["m"]})
+        until(lambda: _record()["is_ready"] is False)
+        peer.close()
+        first.process.kill()
+        first.ends()
+
+    with qmsup("scheduler", config) as second:
+        second.says(STARTED)
+        assert not is_alive(child["pid"])
+        assert second.stop() == Exit.OK
+
+
+def test_children_are_kept_where_the_configuration_says_so(places: Path) -> None:
+    config = configuration(places, {"m": fake()}, onExit="keep")
+    with qmsup("scheduler", config) as first:
+        first.says(STARTED)
+        with Client(timeout=Seconds(30.0)) as client:
+            client.ask("load", model="m")
+            (child,) = client.ask("running")["running"]
+        assert first.stop(signal.SIGTERM) == Exit.OK
+    assert is_alive(child["pid"])
+
+    with qmsup("scheduler", configuration(places, {"m": fake()})) as second:
+        second.says(STARTED)
+        with Client(timeout=Seconds(30.0)) as client:
+            (same,) = client.ask("running")["running"]
+        assert same["pid"] == child["pid"]
+        assert second.stop() == Exit.OK
+    assert not is_alive(child["pid"])
