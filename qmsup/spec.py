@@ -47,6 +47,21 @@ class Pool(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FilterSpec:
+    """What is changed in JSON requests for a model; a key is one at the top of the body, never `model`.
+
+    Attributes:
+        strip: keys that are taken out.
+        put: key → its value as JSON, set in every request.
+        put_by_name: the name a client used → the same for its requests, over `put`.
+    """
+
+    strip: tuple[str, ...] = ()
+    put: Mapping[str, str] = field(default_factory=dict)
+    put_by_name: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSpec:
     """One entry of `models:`, resolved: macros replaced (but `${PORT}`), defaults filled in.
 
@@ -88,6 +103,7 @@ class ModelSpec:
     """It makes images or videos: while it works, nothing else is loaded but its like."""
     use_model_name: str | None = None
     """Sent to the child as the body's `model` instead of what the client wrote."""
+    filters: FilterSpec = field(default_factory=FilterSpec)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

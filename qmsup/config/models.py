@@ -1,11 +1,12 @@
 """One entry of `models:`: what it means, and what is wrong with it."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from urllib.parse import quote
 
 from qmsup.config import commands
 from qmsup.config.addresses import HIGHEST_PORT, PORT, parse_upstream
+from qmsup.config.filters import names_of, resolve_filters
 from qmsup.config.problems import Path, Problems, key_text, shown
 from qmsup.config.shape import ModelSection, Shape
 from qmsup.ids import ModelId
@@ -44,8 +45,7 @@ def _check_name(name: str, path: Path, problems: Problems) -> None:
 def _check_aliases(models: Mapping[str, ModelSection], problems: Problems) -> None:
     owners: dict[str, str] = {}
     for name, model in models.items():
-        for at, alias in enumerate(model.aliases):
-            path: Path = ("models", name, "aliases", at)
+        for alias, path in _aliases(name, model):
             owner = owners.setdefault(alias, name)
             if not alias:
                 problems.follow(path, "is empty; write a name or remove the entry")
@@ -58,6 +58,19 @@ def _check_aliases(models: Mapping[str, ModelSection], problems: Problems) -> No
                 problems.follow(path, text)
             else:
                 _check_name(alias, path, problems)
+
+
+def _aliases(name: str, model: ModelSection) -> Iterator[tuple[str, Path]]:
+    """A model's other names, each once, and where they stand; those of its filters are aliases too."""
+    path: Path = ("models", name)
+    told: set[str] = set()
+    for at, alias in enumerate(model.aliases):
+        if alias not in told:
+            yield alias, (*path, "aliases", at)
+        told.add(alias)
+    for alias, written in names_of(model.filters, name):
+        if alias not in told and alias != name:
+            yield alias, (*path, "filters", "setParamsByID", written)
 
 
 class _Model:
@@ -81,7 +94,7 @@ class _Model:
             kind=kind,
             name=section.name,
             description=section.description,
-            aliases=tuple(a for a in dict.fromkeys(section.aliases) if a != self._name),
+            aliases=tuple(a for a, _ in _aliases(self._name, section) if a != self._name),
             unlisted=section.unlisted,
             env=tuple(section.env),
             stop_argv=self._stop_argv(),
@@ -98,6 +111,7 @@ class _Model:
             fits_itself=commands.fits_itself(argv, section.env, kind),
             renders=kind is Kind.SD_SERVER or not _RENDERED.isdisjoint(section.capabilities.out),
             use_model_name=section.use_model_name or None,
+            filters=resolve_filters(section.filters, self._name, self._problems),
         )
 
     def _wrong(self, key: str, text: str) -> None:

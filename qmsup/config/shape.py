@@ -36,6 +36,7 @@ Millis = Annotated[float, Field(ge=0, le=_TEN_YEARS_S * 1000, description="in mi
 SomeMillis = Annotated[float, Field(gt=0, le=_TEN_YEARS_S * 1000, description="in milliseconds")]
 Gigabytes = Annotated[float, Field(ge=0, le=1_000_000, description="in GB of 1024 MiB")]
 Texts = Annotated[list[Text], _nothing_is_empty(list)]
+Params = Annotated[dict[str, object], _nothing_is_empty(dict)]
 Macros = Annotated[dict[str, str | int | float | bool], _nothing_is_empty(dict)]
 
 
@@ -116,6 +117,22 @@ class CapabilitiesSection(Section):
     )
 
 
+class FiltersSection(Section):
+    """What is changed in JSON requests on their way to the command."""
+
+    strip_params: Text = Field(
+        default="", description="keys that are taken out, with commas between; never model"
+    )
+    set_params: Params = Field(
+        default_factory=dict, description="key → value, set in every request; never model"
+    )
+    set_params_by_id: Annotated[dict[str, Params], _nothing_is_empty(dict)] = Field(
+        default_factory=dict,
+        alias="setParamsByID",
+        description="name a client uses → key → value, over setParams; a new name is an alias",
+    )
+
+
 class ModelSection(Section):
     """One model and the command that serves it."""
 
@@ -168,6 +185,7 @@ class ModelSection(Section):
         default="", description="what the child reads as the request's model"
     )
     capabilities: CapabilitiesSection = Field(default_factory=CapabilitiesSection)
+    filters: FiltersSection = Field(default_factory=FiltersSection)
     macros: Macros = Field(default_factory=dict, description="over those of the top level")
 
 
@@ -270,6 +288,7 @@ SECTIONS: Mapping[str, type[Section]] = {
     "": Shape,
     "models.NAME": ModelSection,
     "models.NAME.capabilities": CapabilitiesSection,
+    "models.NAME.filters": FiltersSection,
     "groups.NAME": GroupSection,
     "matrix": MatrixSection,
     "listeners.NAME": ListenerSection,
@@ -296,7 +315,7 @@ def place_of(path: tuple[str | int, ...]) -> str:
             return "hooks.on_startup"
         case ("models" | "groups" | "listeners" as section, str()):
             return f"{section}.NAME"
-        case ("models", str(), "capabilities"):
-            return "models.NAME.capabilities"
+        case ("models", str(), "capabilities" | "filters" as section):
+            return f"models.NAME.{section}"
         case _:
             return "-"

@@ -13,7 +13,7 @@ NOT_YET: dict[str, frozenset[str]] = {
     }),
     "listeners.*": frozenset({"routes"}),
     "models.*": frozenset({
-        "filters", "metadata", "timeouts", "sendLoadingState",
+        "metadata", "timeouts", "sendLoadingState",
     }),
 }  # fmt: skip
 """Where (`*` stands for a name) → keys. `""` is the top level."""

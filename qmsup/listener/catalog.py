@@ -1,11 +1,14 @@
 """What one listener shows: its models by id and alias, and what to say about a name that is neither."""
 
 import difflib
+import json
 
 from qmsup.errors import Code, Refusal, RequestError
 from qmsup.ids import ListenerName, ModelId
+from qmsup.listener.edits import Edits
 from qmsup.spec import ModelSpec, Spec
 
+_NO_EDITS = Edits()
 _MAX_SHOWN_NAME = 120
 _NEAR = 3
 _CUTOFF = 0.5
@@ -16,10 +19,11 @@ class Catalog:
 
     Attributes:
         models: in the order of the file, unlisted ones included.
+        edits: name → what is changed in JSON requests that use it; most names have none.
         most_slashes: that any name holds.
     """
 
-    __slots__ = ("_by_name", "models", "most_slashes")
+    __slots__ = ("_by_name", "edits", "models", "most_slashes")
 
     def __init__(self, spec: Spec, listener: ListenerName) -> None:
         self.models = spec.shown_on(spec.listeners[listener])
@@ -28,6 +32,8 @@ class Catalog:
             for alias in model.aliases:
                 self._by_name.setdefault(alias, model)
         self._by_name.update((model.id, model) for model in self.models)  # an id beats an alias
+        changed = ((name, _edits_of(name, model)) for name, model in self._by_name.items())
+        self.edits = {name: edits for name, edits in changed if edits != _NO_EDITS}
         self.most_slashes = max((name.count("/") for name in self._by_name), default=0)
 
     def __contains__(self, model: object) -> bool:
@@ -69,3 +75,13 @@ class Catalog:
         by_lower = {n.lower(): n for n in listed}
         near = difflib.get_close_matches(name.lower(), by_lower, n=_NEAR, cutoff=_CUTOFF)
         return [by_lower[n] for n in near]
+
+
+def _edits_of(name: str, model: ModelSpec) -> Edits:
+    filters, rename = model.filters, model.use_model_name
+    put = {**filters.put, **filters.put_by_name.get(name, {})}
+    return Edits(
+        strip=frozenset(filters.strip),
+        put={key: value.encode() for key, value in put.items()},
+        rename=None if rename is None else json.dumps(rename).encode(),
+    )

@@ -27,6 +27,12 @@ class Edits:
     put: Mapping[str, bytes] = field(default_factory=dict)
     rename: bytes | None = None
 
+    def streams(self, asked: bool) -> bool:  # noqa: FBT001 - what it was is what it is about
+        """Whether a body asks for a stream once it is changed, if it did or did not before."""
+        if (value := self.put.get("stream")) is not None:
+            return value == b"true"
+        return asked and "stream" not in self.strip
+
 
 def edited(body: Body, edits: Edits) -> Body:
     """The body with its changes, in a file of its own if it is large; the old one is closed then.

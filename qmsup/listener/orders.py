@@ -3,13 +3,12 @@
 This is the hot path. Nothing here parses more than it must, and no library's request object is made.
 """
 
-import json
 from urllib.parse import parse_qs
 
 from qmsup.errors import Code, Refusal, RequestError
 from qmsup.listener.body import Environ, read_body
 from qmsup.listener.catalog import Catalog
-from qmsup.listener.edits import Edits, edited
+from qmsup.listener.edits import edited
 from qmsup.listener.fingerprint import client_of, conversation_of
 from qmsup.listener.forms import read_form
 from qmsup.listener.headers import upstream_head, wish
@@ -20,6 +19,7 @@ from qmsup.listener.routes import Relayed
 
 _NOTHING = Fields()
 _JSON = "application/json"
+_MOST_IN_QUERY = 100
 
 
 def order_for(environ: Environ, relayed: Relayed, catalog: Catalog, max_body: int) -> RelayOrder:
@@ -42,14 +42,14 @@ def order_for(environ: Environ, relayed: Relayed, catalog: Catalog, max_body: in
         read = read_fields(body.buffer()) if form is None and body.length else _NOTHING
         fields = read if form is None else form.fields
         query = environ.get("QUERY_STRING", "")
-        model = catalog.named(_model_name(fields, query))
-        if model.use_model_name is not None and fields.model:
-            rename = model.use_model_name
-            body = (
-                edited(body, Edits(rename=json.dumps(rename).encode()))
-                if form is None
-                else form.renamed(body, rename)
-            )
+        name = _model_name(fields, query)
+        model = catalog.named(name)
+        streams = wants_stream(fields)
+        if (edits := catalog.edits.get(name)) is not None and body.length:
+            if form is None:
+                body, streams = edited(body, edits), edits.streams(streams)
+            elif form.model is not None and model.use_model_name is not None:
+                body = form.renamed(body, model.use_model_name)
         conversation = conversation_of(environ, fields)
         return RelayOrder(
             request=new_request_id(),
@@ -59,7 +59,7 @@ def order_for(environ: Environ, relayed: Relayed, catalog: Catalog, max_body: in
                 environ, f"{relayed.path}?{query}" if query else relayed.path, body.length
             ),
             body=body.content,
-            streaming=relayed.generates and wants_stream(fields),
+            streaming=relayed.generates and streams,
             dialect=relayed.dialect,
             hold=wish(environ, "HTTP_X_QM_HOLD_MS"),
             patience=wish(environ, "HTTP_X_QM_PATIENCE_MS"),
@@ -76,7 +76,7 @@ def order_for(environ: Environ, relayed: Relayed, catalog: Catalog, max_body: in
 def _model_name(fields: Fields, query: str) -> str:
     name = model_in(fields)
     if not name and "model=" in query:
-        name = parse_qs(query, encoding="utf-8", max_num_fields=100).get("model", [""])[0]
+        name = _model_in_query(query)
     if not name:
         raise RequestError(
             Refusal(
@@ -86,3 +86,15 @@ def _model_name(fields: Fields, query: str) -> str:
             )
         )
     return name
+
+
+def _model_in_query(query: str) -> str:
+    try:
+        return parse_qs(query, max_num_fields=_MOST_IN_QUERY).get("model", [""])[0]
+    except ValueError:
+        raise RequestError(
+            Refusal(
+                code=Code.BAD_REQUEST,
+                message=f"the query has more than {_MOST_IN_QUERY} parameters",
+            )
+        ) from None

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from qmsup.listener.body import SPOOL_ABOVE, Body
 from qmsup.listener.edits import Edits, edited
+from tests.support.listener_app import CHAT, content, ordered, parsed
 
 
 def _edited(text: bytes, edits: Edits) -> bytes:
@@ -78,6 +79,32 @@ def test_it_is_what_a_parser_would_have_made(told: dict[str, object], is_spaced:
     if "model" in told:
         expected["model"] = "m"
     assert after == expected
+
+
+@pytest.mark.parametrize("asked", [True, False])
+def test_a_stream_may_be_set_or_taken_out(asked: bool) -> None:
+    assert Edits().streams(asked) is asked
+    assert Edits(strip=frozenset({"stream"})).streams(asked) is False
+    assert Edits(put={"stream": b"true"}).streams(asked) is True
+    assert Edits(put={"stream": b"false"}).streams(asked) is False
+
+
+def test_the_filters_of_a_model_are_for_json_and_for_the_name_that_was_used() -> None:
+    body = b'{"model": "filtered", "top_k":4, "a":[{"top_k":1}] }'
+    assert content(ordered(body)) == (
+        b'{"model": "filtered", "a":[{"top_k":1}],"temperature":0.5,"stop":["a"] }'
+    )
+
+    high = ordered(b'{"temperature":1,"model":"filtered:high","stream":false}')
+    assert content(high) == (
+        b'{"temperature":0.5,"model":"filtered:high","stream":true,"stop":null,"effort":"high"}'
+    )
+    assert high.streaming
+    assert parsed(high.head)[1]["content-length"] == str(len(content(high)))
+
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    assert content(ordered(b"model=filtered&top_k=4", headers=form)) == b"model=filtered&top_k=4"
+    assert content(ordered(b"", target=CHAT + "?model=filtered")) == b""
 
 
 def test_a_large_body_goes_from_file_to_file() -> None:

@@ -90,6 +90,12 @@ def test_the_query_may_name_the_model_instead(body: bytes) -> None:
     assert order.body == body
 
 
+def test_a_query_of_too_many_parameters_is_refused() -> None:
+    answer = refused(b"{}", target=CHAT + "?model=chat" + "&a=b" * 200)
+
+    assert (answer.status, answer.code) == (400, "bad_request")
+
+
 def test_the_body_beats_the_query() -> None:
     assert ordered(b'{"model":"chat"}', target=CHAT + "?model=coder").model == "chat"
 

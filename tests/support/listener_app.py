@@ -12,7 +12,7 @@ from qmsup.errors import QmsupError
 from qmsup.ids import ListenerName, ModelId
 from qmsup.listener.app import App, create
 from qmsup.listener.relay.order import RelayOrder
-from qmsup.spec import GroupSpec, ListenerSpec, ModelSpec, Spec
+from qmsup.spec import FilterSpec, GroupSpec, ListenerSpec, ModelSpec, Spec
 from qmsup.units import Seconds
 
 MAIN = ListenerName("main")
@@ -30,6 +30,16 @@ _MODELS = (
     _model("coder"),
     _model("org/deep/model"),
     _model("renamed", use_model_name='in "side"'),
+    _model(
+        "filtered",
+        aliases=("filtered:high",),
+        unlisted=True,
+        filters=FilterSpec(
+            strip=("top_k", "temperature"),
+            put={"temperature": "0.5", "stop": '["a"]'},
+            put_by_name={"filtered:high": {"effort": '"high"', "stop": "null", "stream": "true"}},
+        ),
+    ),
     _model("hidden", unlisted=True, aliases=("secret",)),
 )
 
