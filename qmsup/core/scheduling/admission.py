@@ -104,7 +104,8 @@ def _judge_ready(state: State, model: Model, case: Case, rank: Rank) -> Verdict:
         return _WAITS[Because.CLOSING]
     if case.wants is Wants.READY:
         return _SERVES
-    if not is_under_way and closers.closing(state, model, case, rank) is not None:
+    is_yielding = bool(state.closers.named) and not is_under_way
+    if is_yielding and closers.closing(state, model, case, rank) is not None:
         return _WAITS[Because.YIELDS]
     return _SERVES if _has_room(model, case.wants) else _WAITS[Because.AT_LIMIT]
 

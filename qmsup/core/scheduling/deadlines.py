@@ -62,6 +62,11 @@ class Deadlines(Generic[T]):
             heapq.heappop(heap)
         return None
 
+    def may_be_due(self, now: Seconds) -> bool:
+        """Whether `take_due` is worth a call."""
+        heap = self._heap
+        return bool(heap) and heap[0][0] <= now
+
     def take_due(self, now: Seconds) -> T | None:
         """The next subject whose time has come; its alarm is spent. One at a time: each may cancel others."""
         heap = self._heap

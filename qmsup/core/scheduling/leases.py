@@ -14,7 +14,7 @@ from qmsup.core.scheduling.events import (
     RequestArrived,
 )
 from qmsup.core.scheduling.holds import Conversation, window
-from qmsup.core.scheduling.line import Waiter, Wants
+from qmsup.core.scheduling.line import Wants
 from qmsup.core.scheduling.records import Lease, Listener, Model
 from qmsup.core.scheduling.residency import believe_peak, forget_removed, stop_when_idle
 from qmsup.core.scheduling.state import State
@@ -28,8 +28,8 @@ VOID = Refusal(
 """What a listener is told whose lease does not exist any more."""
 
 
-def grant(state: State, waiter: Waiter, origin: RequestArrived) -> None:
-    """Offer a lease. The waiter is in no line any more."""
+def grant(state: State, origin: RequestArrived, *, arrived: Seconds, was_ready: bool) -> None:
+    """Offer a lease. Who asked is in no line."""
     model = state.models[origin.model]
     child = model.child
     assert child is not None, "only a ready model is granted"
@@ -39,8 +39,8 @@ def grant(state: State, waiter: Waiter, origin: RequestArrived) -> None:
         model=origin.model,
         incarnation=child.incarnation,
         upstream=child.upstream,
-        was_ready=waiter.was_ready,
-        waited=Seconds(state.now - waiter.rank.arrived),
+        was_ready=was_ready,
+        waited=Seconds(state.now - arrived),
         conversation=conversation_of(state.listeners[origin.listener], origin),
         hold=origin.hold,
     )
@@ -58,7 +58,7 @@ def conversation_of(listener: Listener, origin: RequestArrived | LiveLease) -> C
     return Conversation("", listener.name, origin.client)
 
 
-def take(state: State, waiter: Waiter, origin: LeaseRequested) -> None:
+def take(state: State, origin: LeaseRequested, *, arrived: Seconds, was_ready: bool) -> None:
     """Give a job its lease. It is held at once: who asked has no relay to start, and may renew or release it."""
     model = state.models[origin.model]
     child = model.child
@@ -69,8 +69,8 @@ def take(state: State, waiter: Waiter, origin: LeaseRequested) -> None:
         model=model.id,
         incarnation=child.incarnation,
         upstream=child.upstream,
-        was_ready=waiter.was_ready,
-        waited=Seconds(state.now - waiter.rank.arrived),
+        was_ready=was_ready,
+        waited=Seconds(state.now - arrived),
         conversation=Conversation(origin.lease),
         is_held=True,
         is_job=True,
@@ -252,7 +252,9 @@ def _add(state: State, model: Model, lease: Lease) -> None:
     state.touch(model)
     if lease.is_job:
         state.stir_all()  # who would stop the model is a closer no longer
-    elif any(group.case.wants is Wants.JOB for group in state.line.of_model(model.id)):
+    elif state.line.size and any(
+        group.case.wants is Wants.JOB for group in state.line.of_model(model.id)
+    ):
         state.stir(model.id)  # it may be the job of this very request
 
 
@@ -274,7 +276,8 @@ def credit(state: State, lease: Lease) -> None:
         return
     if model.child is not None and model.child.incarnation == lease.incarnation:
         model.child.has_served = True
-        believe_peak(state, model.id, model.child)
+        if model.child.peak:
+            believe_peak(state, model.id, model.child)
     if model.back_off.failures:
         model.back_off = model.back_off.after_service(lease.incarnation)
         state.stir(model.id)

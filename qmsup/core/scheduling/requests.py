@@ -3,7 +3,7 @@
 from typing import assert_never
 
 from qmsup.core.scheduling import leases, waiting, walks
-from qmsup.core.scheduling.admission import Joins, Refuses, Serves, Starts, Waits, judge
+from qmsup.core.scheduling.admission import Joins, Refuses, Serves, Starts, Verdict, Waits, judge
 from qmsup.core.scheduling.effects import Refuse
 from qmsup.core.scheduling.events import LeaseReleased, LeaseRequested, LoadAsked, RequestArrived
 from qmsup.core.scheduling.line import Case, Rank, Waiter, Wants
@@ -30,10 +30,7 @@ def arrived(state: State, event: RequestArrived) -> None:
     if state.is_stirred and state.line.past:
         walks.drain(state)  # whoever is heard again with it comes first
         state.stir_all()
-    model = state.models.get(event.model)
-    waiter = _waiter(state, event, Wants.LEASE, patience=event.patience, waited=event.waited)
-    waiter.was_ready = model is not None and model.is_ready
-    _admit(state, waiter)
+    _admit(state, event, Wants.LEASE, patience=event.patience, waited=event.waited)
 
 
 def load_asked(state: State, event: LoadAsked | LeaseRequested) -> None:
@@ -41,7 +38,7 @@ def load_asked(state: State, event: LoadAsked | LeaseRequested) -> None:
     if state.is_repeated(event.ask):
         return
     wants = Wants.READY if isinstance(event, LoadAsked) else Wants.JOB
-    _admit(state, _waiter(state, event, wants))
+    _admit(state, event, wants)
 
 
 def abandoned(state: State, request: RequestId) -> None:
@@ -139,26 +136,33 @@ def _no_longer_waits(state: State, request: RequestId) -> None:
         waiting.leave(state, waiter)
 
 
-def _waiter(
+def _admit(
     state: State,
     origin: RequestArrived | LoadAsked | LeaseRequested,
     wants: Wants,
     *,
     patience: Seconds | None = None,
     waited: Seconds = _NO_TIME,
-) -> Waiter:
+) -> None:
+    """Judge one who has just come. Usually it is served at once, and never is a waiter."""
     state.arrivals += 1
-    rank = Rank(Seconds(state.now - waited), state.arrivals)
-    own = state.spec.scheduler.patience if patience is None else patience
-    impatient = Seconds(rank.arrived + own)
-    return Waiter(origin, Case(origin.model, wants, impatient <= state.now), rank, impatient)
+    arrived = Seconds(state.now - waited)
+    rank = Rank(arrived, state.arrivals)
+    impatient = Seconds(arrived + (state.spec.scheduler.patience if patience is None else patience))
+    case = Case(origin.model, wants, impatient <= state.now)
+    verdict: Verdict = Refuses(refusal=SHUTTING_DOWN)
+    if state.ending is None:
+        verdict = judge(state, case, rank)
+    if isinstance(verdict, Serves):
+        waiting.serve_at_once(state, origin, arrived=arrived)
+    else:
+        _take_in(state, Waiter(origin, case, rank, impatient), verdict)
 
 
-def _admit(state: State, waiter: Waiter) -> None:
-    if state.ending is not None:
-        waiting.turn_away(state, waiter, SHUTTING_DOWN)
-        return
-    verdict = judge(state, waiter.case, waiter.rank)
+def _take_in(state: State, waiter: Waiter, verdict: Joins | Starts | Waits | Refuses) -> None:
+    """One who has just come is not served at once."""
+    model = state.models.get(waiter.case.model)
+    waiter.was_ready = model is not None and model.is_ready
     match verdict:
         case Waits(because=because):
             refusal = _full(state, waiter)
@@ -177,8 +181,8 @@ def _admit(state: State, waiter: Waiter) -> None:
         case Joins() | Starts():
             waiting.take_in(state, waiter)
             walks.promote(state, waiter, verdict)
-        case Serves() | Refuses():
-            walks.promote(state, waiter, verdict)
+        case Refuses(refusal=refusal):
+            waiting.turn_away(state, waiter, refusal)
         case _:
             assert_never(verdict)
 

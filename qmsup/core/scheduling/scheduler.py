@@ -106,7 +106,8 @@ class Scheduler:
         state = self._state
         state.begin(now)
         # What time alone does not change has been settled by the event before.
-        if requests.pass_time(state) or law.is_to_be_enforced(state):
+        has_passed = state.turns.may_be_due(now) and requests.pass_time(state)
+        if has_passed or state.law.is_doubtful:
             _settle(state)
         _take(state, event)
         _settle(state)
@@ -114,15 +115,14 @@ class Scheduler:
             shutdown.go_on(state)
         if state.line.has_moved:
             places.tell(state)
-        state.emit(ArmWake(cause=state.event, at=state.wake))
+        state.effects.append(ArmWake(cause=state.event, at=state.wake))
         return state.effects
 
 
 def _settle(state: State, walk: Callable[[State], None] | None = None) -> None:
     """Serve whoever can be served, and stop what a reload left without a place if nobody needs it now."""
-    is_to_be_enforced = law.is_to_be_enforced(state)
     walks.settle(state, walk)
-    if is_to_be_enforced and law.enforce(state):
+    if state.law.is_doubtful and law.is_to_be_enforced(state) and law.enforce(state):
         walks.settle(state, walk)
 
 

@@ -80,18 +80,36 @@ def _tell_loading(state: State, origin: RequestArrived) -> None:
 
 
 def serve(state: State, waiter: Waiter) -> None:
-    """Grant a request its lease; tell a control client that its model is ready, or its job's lease held."""
+    """One who has waited gets what it asked for."""
     _forget(state, waiter)
-    match waiter.origin:
-        case RequestArrived() as origin:
-            leases.grant(state, waiter, origin)
+    serve_at_once(state, waiter.origin, arrived=waiter.rank.arrived, was_ready=waiter.was_ready)
+
+
+def serve_at_once(
+    state: State,
+    origin: RequestArrived | LoadAsked | LeaseRequested,
+    *,
+    arrived: Seconds,
+    was_ready: bool = True,
+) -> None:
+    """Grant a request its lease; tell a control client that its model is ready, or its job's lease held.
+
+    Args:
+        state: changed.
+        origin: what was asked, and has not waited.
+        arrived: when.
+        was_ready: the model was ready then.
+    """
+    match origin:
+        case RequestArrived():
+            leases.grant(state, origin, arrived=arrived, was_ready=was_ready)
         case LoadAsked(ask=ask, model=model):
             state.answer(ask, f"{model} is ready")
-        case LeaseRequested(ask=ask, lease=lease) as origin:
-            leases.take(state, waiter, origin)
+        case LeaseRequested(ask=ask, lease=lease):
+            leases.take(state, origin, arrived=arrived, was_ready=was_ready)
             state.answer(ask, lease)
         case _:
-            assert_never(waiter.origin)
+            assert_never(origin)
 
 
 def turn_away(state: State, waiter: Waiter, refusal: Refusal) -> None:
