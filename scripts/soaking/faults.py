@@ -134,10 +134,9 @@ def _candidates(box: Box, fault: Fault) -> list[tuple[str, psutil.Process]]:
             case Part.WORKER:
                 return [(fault.name, worker) for worker in box.listener(fault.name).children()]
             case Part.CHILD:
-                scheduler = scheduler_of(box)
-                children = [
+                children = [  # not all are the scheduler's: one that was killed left some
                     (found[1], process)
-                    for process in (scheduler.children() if scheduler else [])
+                    for process in box.processes()
                     if (found := _NAME.search(" ".join(process.cmdline())))
                 ]
                 return [pair for pair in children if pair[0] == fault.name] or children
