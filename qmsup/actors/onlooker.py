@@ -7,6 +7,7 @@ from qmsup.actors.feed import Look
 from qmsup.core.scheduling import memory, views
 from qmsup.core.scheduling.effects import Record
 from qmsup.core.scheduling.state import State
+from qmsup.core.vram.reading import Reading
 from qmsup.ids import AskId
 from qmsup.spec import Spec
 from qmsup.units import Seconds
@@ -33,6 +34,8 @@ class Onlooker:
         self._pending: deque[tuple[float, str, object]] = deque(maxlen=_MOST_PENDING)
         self._recent: deque[dict[str, object]] = deque(maxlen=_RECENT)
         self._due: Seconds | None = None
+        self.reading = Reading()
+        """What was read of the memory last."""
 
     @property
     def due(self) -> Seconds | None:
@@ -88,7 +91,7 @@ class Onlooker:
             for lease in views.leases(state, now):
                 yield f"lease.{lease.id}", _lease(lease)
         if "vram" in kinds:
-            yield "vram.all", _vram(state, spec)
+            yield "vram.all", _vram(state, spec, self.reading)
 
     def _model(self, view: views.ModelView, now: Seconds) -> dict[str, object]:
         return {
@@ -156,8 +159,13 @@ def _lease(lease: views.LeaseView) -> dict[str, object]:
     }
 
 
-def _vram(state: State, spec: Spec) -> dict[str, object]:
+def _vram(state: State, spec: Spec, seen: Reading) -> dict[str, object]:
     return {
+        "total_mib": seen.total,
+        "used_mib": seen.used,
+        "foreign_mib": seen.foreign,
+        "held_mib": sum(seen.held.values()) if seen.is_trusted else None,
+        "because": seen.because or None,
         "budget_mib": spec.vram_budget or None,
         "ceiling_mib": state.memory.ceiling,
         "free_mib": state.memory.free,

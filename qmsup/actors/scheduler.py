@@ -208,7 +208,7 @@ class SchedulerActor(pykka.ThreadingActor):
             case Subscribed():
                 self._gateway.reply(message.ask, self._subscription(message))
             case MemorySeen(reading=reading):
-                self._watching.reading = reading
+                self._watching.reading = self._chronicle.onlooker.reading = reading
                 self._chronicle.onlooker.stir(_now())
             case _:
                 self._handle(message)  # type: ignore[arg-type] # actors tell events, nothing else

@@ -1,7 +1,8 @@
 from qmsup.actors.onlooker import Onlooker
 from qmsup.core.scheduling.effects import Record
 from qmsup.core.scheduling.scheduler import Scheduler
-from qmsup.ids import AskId, EventNumber, ModelId
+from qmsup.core.vram.reading import Reading
+from qmsup.ids import AskId, EventNumber, Incarnation, ModelId
 from qmsup.spec import ModelSpec, Spec
 from qmsup.units import MiB, Seconds
 
@@ -55,10 +56,20 @@ def test_decisions_are_told_one_by_one_to_who_wants_them() -> None:
 
 
 def test_who_asks_for_the_state_gets_all_of_it() -> None:
-    look = Onlooker(1000.0).look(_STATE, _SPEC, _NOW, AskId("a"))
+    onlooker = Onlooker(1000.0)
+    onlooker.reading = Reading(
+        because="", total=MiB(24), used=MiB(9), foreign=MiB(2), held={Incarnation(1): MiB(7)}
+    )
+
+    look = onlooker.look(_STATE, _SPEC, _NOW, AskId("a"))
 
     assert look.kinds == {"model", "line", "lease", "vram"}
     assert look.bodies["vram.all"] == {
+        "total_mib": 24,
+        "used_mib": 9,
+        "foreign_mib": 2,
+        "held_mib": 7,
+        "because": None,
         "budget_mib": 9,
         "ceiling_mib": None,
         "free_mib": None,
