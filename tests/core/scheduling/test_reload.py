@@ -69,7 +69,11 @@ def test_a_removed_model_serves_what_it_has_and_stops() -> None:
     assert apply(desk, spec_of("b c")) == ""
     desk.play("""
         r2 asks b -> r2 at 1
+        r3 asks a -> refuse r3 model_not_found
+        load x a  -> answer x model_not_found
+        lease y j1 a -> answer y model_not_found
         r1 ends   -> stop a1, loading r2
+        r4 asks a -> refuse r4 model_not_found
         a1 gone   -> load b2
         """)
     assert states(desk) == "b:starting c:stopped"
