@@ -252,7 +252,7 @@ def _json(value: object) -> Response:
 
 
 def _favicon(_: str) -> Response:
-    return Response(status=404)
+    return Response(status=204)
 
 
 def _preflight(environ: Environ, allowed: list[str]) -> Response:

@@ -245,10 +245,10 @@ def test_a_relayed_path_with_slashes_too_many_is_not_found(path: str) -> None:
     assert path in answer.error["message"]
 
 
-def test_a_browsers_icon_is_not_found_quickly() -> None:
+def test_a_browsers_icon_is_nothing_quickly() -> None:
     response = _client().get("/favicon.ico")
 
-    assert (response.status_code, response.data) == (404, b"")
+    assert (response.status_code, response.data) == (204, b"")
 
 
 def test_our_bug_is_an_envelope_for_the_client_and_a_traceback_for_us(

@@ -74,7 +74,7 @@ def test_a_body_is_not_read_for_a_stranger() -> None:
     [
         ("GET", "/health", 200),
         ("HEAD", "/health", 200),
-        ("GET", "/favicon.ico", 404),
+        ("GET", "/favicon.ico", 204),
         ("GET", "/", 401),
         ("GET", "/v1/models", 401),
         ("GET", "/running", 401),
