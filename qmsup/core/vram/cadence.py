@@ -6,7 +6,9 @@ from qmsup.core.vram.attribution import Stage
 from qmsup.units import Seconds
 
 OFTEN = Seconds(0.2)
-"""A load takes memory, and a driver gives it back, within some tenths of a second."""
+"""A load takes memory within some tenths of a second."""
+AT_ONCE = Seconds(0.05)
+"""Memory that comes back is waited for, by a load."""
 NOW_AND_THEN = Seconds(2.0)
 SELDOM = Seconds(10.0)
 SETTLED_AFTER = Seconds(1.0)
@@ -36,7 +38,9 @@ def interval(
     """
     all_stages = [*stages]
     is_moving = any(stage is not Stage.READY for stage in all_stages)
-    if is_moving or is_settling or since_change < SETTLED_AFTER:
+    if is_settling:
+        wish = AT_ONCE
+    elif is_moving or since_change < SETTLED_AFTER:
         wish = OFTEN
     elif all_stages or since_shown < SHOWN_FOR:
         wish = NOW_AND_THEN

@@ -19,7 +19,8 @@ LOOKS = {
     "a child has just gone": ("", False, 0.9, NEVER, 0.0, 0.2),
     "a child loads beside it": ("rs", False, NEVER, NEVER, 0.0, 0.2),
     "a child stops": ("e", False, NEVER, NEVER, 0.0, 0.2),
-    "its memory comes back": ("", True, NEVER, NEVER, 0.0, 0.2),
+    "its memory comes back": ("", True, NEVER, NEVER, 0.0, 0.05),
+    "it comes back while another loads": ("s", True, NEVER, NEVER, 0.0, 0.05),
     "looking takes its time": ("s", False, NEVER, NEVER, 0.05, 0.5),
     "looking takes very long": ("s", False, NEVER, NEVER, 5.0, 10.0),
 }
