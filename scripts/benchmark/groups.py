@@ -10,7 +10,16 @@ from scripts.benchmark.figures import Who
 from scripts.benchmark.notes import Notes
 from scripts.benchmark.peers import Peer
 from scripts.benchmark.plans import Plan
-from scripts.benchmark.scenarios import cold, crowd, grants, leaving, small, streams, swaps
+from scripts.benchmark.scenarios import (
+    cold,
+    crowd,
+    decisions,
+    grants,
+    leaving,
+    small,
+    streams,
+    swaps,
+)
 from scripts.benchmark.targets import Row
 
 NGINX_MISSING = "nginx is not installed, so its column is empty: apt install nginx"
@@ -21,7 +30,7 @@ def run_all(course: Course) -> list[Row]:
     """Every group in turn."""
     rows = [*real_children(course), *canned_children(course)]
     if course.with_qmsup:
-        rows += [*crowd.measure(course), *cold.measure(course)]
+        rows += [*crowd.measure(course), *cold.measure(course), *decisions.measure(course)]
     return rows
 
 
