@@ -97,6 +97,7 @@ def _is_plain(environ: dict[str, Any]) -> bool:
         "CONTENT_LENGTH" in environ
         and "HTTP_TRANSFER_ENCODING" not in environ
         and "HTTP_EXPECT" not in environ
+        and "HTTP_CONTENT_ENCODING" not in environ  # a few bytes may be many
         and (not query or (query.isascii() and query.isprintable() and "#" not in query))
     )
 

@@ -82,6 +82,7 @@ LEFT = {
     "chunks": b"POST /v1/completions HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
     "no length": b"POST /v1/completions HTTP/1.1\r\nHost: a\r\n\r\n",
     "a wish to continue": request(headers=b"Expect: 100-continue\r\n"),
+    "what is more than it looks": request(headers=b"Content-Encoding: identity\r\n"),
     "two lengths": request(headers=b"Content-Length: 5\r\n"),
     "two hosts": request(headers=b"Host: b\r\n"),
     "a folded line": request(headers=b"A: b\r\n c\r\n"),
