@@ -116,16 +116,14 @@ def test_a_frozen_worker_comes_back(box: Box) -> None:
     assert [w["pid"] for w in box.told("status")["listeners"]] == [worker["pid"]]
 
 
-def test_a_killed_scheduler_is_replaced_and_its_children_do_not_outlive_it_for_long(
-    box: Box,
-) -> None:
+def test_a_killed_scheduler_is_replaced_and_goes_on_with_its_children(box: Box) -> None:
     assert box.chat("slow").status_code == 200
     before, child = box.told("status"), box.model("slow")["pid"]
 
     _kill(before["pid"])
 
     until(lambda: _epoch(box) == before["epoch"] + 1, within=20)
-    until(lambda: not psutil.pid_exists(child))
+    assert box.model("slow")["pid"] == child
     until(lambda: _answers(box))
 
 

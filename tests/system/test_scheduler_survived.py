@@ -1,0 +1,98 @@
+"""A scheduler that is killed under load is missed by nobody: streams, waiting clients and children outlive it."""
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import ExitStack
+
+import pytest
+
+from tests.support.box import Box, fake, serving, until
+from tests.support.streams import RawStream
+
+pytestmark = pytest.mark.system
+
+_STREAMS = 20
+_WAITERS = 8
+_TOKENS = 240
+
+
+@pytest.fixture
+def box() -> Iterator[Box]:
+    models = {
+        "chat": fake("--name chat --event-interval 0.05", concurrencyLimit=_STREAMS + 4),
+        "other": fake("--name other --load-seconds 0.2", concurrencyLimit=_WAITERS),
+    }
+    scheduler = {"patienceMs": 600_000}
+    with serving(models, vramBudgetGB=4, sendLoadingState=True, scheduler=scheduler) as box:
+        yield box
+
+
+def _kill_scheduler(box: Box) -> None:
+    before = box.told("status")
+    os.kill(before["pid"], signal.SIGKILL)
+    until(lambda: _epoch(box) == before["epoch"] + 1, within=20)
+
+
+def _epoch(box: Box) -> int | None:
+    ran = box.run("status", "--json")
+    return None if ran.returncode else int(box.told("status")["epoch"])
+
+
+def test_streams_and_waiting_clients_outlive_it_and_no_child_is_started_again(box: Box) -> None:
+    with ExitStack() as clients:
+        streams = [
+            clients.enter_context(RawStream(box, "chat", max_tokens=_TOKENS))
+            for _ in range(_STREAMS)
+        ]
+        for stream in streams:
+            stream.until_seen(b"chat3 ")
+        waiters = [
+            clients.enter_context(RawStream(box, "other", max_tokens=3)) for _ in range(_WAITERS)
+        ]
+        for waiter in waiters:
+            waiter.until_seen(b": qm-status: waiting")
+        child = box.model("chat")["pid"]
+
+        _kill_scheduler(box)
+
+        until(lambda: len(box.decisions("lease.adopted")) == _STREAMS)  # each was told of again
+        assert box.model("chat")["pid"] == child
+        assert box.model("other")["state"] == "stopped"
+        assert box.chat("chat", max_tokens=2).status_code == 200
+        for stream in streams:
+            stream.until_seen(b"[DONE]", within=40)
+            words = [f"chat{n} ".encode() for n in range(_TOKENS)]
+            assert [word for word in words if word not in stream.received] == []
+            assert b"error" not in stream.received
+        for waiter in waiters:
+            waiter.until_seen(b"[DONE]", within=40)
+            assert b"error" not in waiter.received
+    assert [d["model"] for d in box.decisions("model.adopted")] == ["chat"]
+
+
+def test_pins_and_leases_of_jobs_outlive_it(box: Box) -> None:
+    assert box.run("lease", "chat", "--ttl", "600", "--purpose", "a long job").returncode == 0
+    assert box.run("pin", "other").returncode == 0
+    [lease] = box.told("leases")["leases"]
+
+    _kill_scheduler(box)
+
+    [kept] = box.told("leases")["leases"]
+    assert (kept["lease"], kept["kind"], kept["purpose"]) == (lease["lease"], "job", "a long job")
+    assert kept["ttl_s"] > 500
+    assert box.model("other")["pinned"]
+    assert box.run("release", lease["lease"]).returncode == 0
+
+
+def test_killed_again_and_again_it_keeps_its_children(box: Box) -> None:
+    assert box.chat("chat", max_tokens=2).status_code == 200
+    child = box.model("chat")["pid"]
+
+    for _ in range(3):
+        _kill_scheduler(box)
+        assert box.model("chat")["pid"] == child
+
+    assert box.run("unload", "chat").returncode == 0
+    assert box.chat("chat", max_tokens=2).status_code == 200
+    assert box.model("chat")["pid"] != child
