@@ -139,7 +139,11 @@ def _unload(dice: random.Random) -> Values:
 
 
 def _reading(dice: random.Random) -> Values:
-    return {"foreign": dice.choice([0, 0, 3, 12]), "has_ceiling": _likely(dice, 0.5)}
+    return {
+        "foreign": dice.choice([0, 0, 3, 12]),
+        "has_ceiling": _likely(dice, 0.5),
+        "line": dice.choice([None, None, 0, 5]),
+    }
 
 
 _RULES: list[tuple[str, Callable[[random.Random], Values], float]] = [

@@ -107,13 +107,24 @@ class Wishes(RuleBasedStateMachine):
         if is_so:
             self.tell(DrainAsked(ask=self.an_ask("d"), is_draining=is_draining))
 
-    @rule(foreign=st.sampled_from([0, 0, 3, 12]), has_ceiling=st.booleans())
-    def read_the_card(self, foreign: int, has_ceiling: bool) -> None:
+    @rule(
+        foreign=st.sampled_from([0, 0, 3, 12]),
+        has_ceiling=st.booleans(),
+        line=st.sampled_from([None, None, 0, 5]),
+    )
+    def read_the_card(self, foreign: int, has_ceiling: bool, line: int | None = None) -> None:
         self.card.foreign = foreign
         self.card.free = self.card.free_beside(self.world)
         held = {p.incarnation: MiB(self.card.held_by(p)) for p in self.world.processes.values()}
         ceiling = MiB(_CARD - foreign) if has_ceiling else None
-        self.tell(CeilingChanged(ceiling=ceiling, free=MiB(self.card.free), held=held))
+        self.tell(
+            CeilingChanged(
+                ceiling=ceiling,
+                free=MiB(self.card.free),
+                held=held,
+                shed_line=None if line is None else MiB(line),
+            )
+        )
 
     @rule(is_so=RARELY)
     def lose_sight_of_the_card(self, is_so: bool) -> None:
