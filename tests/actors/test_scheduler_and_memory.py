@@ -22,7 +22,7 @@ from tests.support.scheduler_actor import ControlPeer, RunningScheduler, becomes
 
 @pytest.fixture(autouse=True)
 def often(checked: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("OFTEN", "NOW_AND_THEN", "SELDOM"):
+    for name in ("OFTEN", "SOON", "NOW_AND_THEN", "SELDOM"):
         monkeypatch.setattr(cadence, name, Seconds(0.02))
 
 

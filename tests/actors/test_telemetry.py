@@ -45,7 +45,7 @@ class Telemetry:
 
 @pytest.fixture
 def box(places: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Telemetry]:
-    for name in ("OFTEN", "NOW_AND_THEN", "SELDOM"):
+    for name in ("OFTEN", "SOON", "NOW_AND_THEN", "SELDOM"):
         monkeypatch.setattr(cadence, name, Seconds(0.02))
     with started(ScriptedReader()) as made:
         yield made

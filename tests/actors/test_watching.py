@@ -65,6 +65,7 @@ def test_who_is_there_is_told_once_for_each_change(monkeypatch: pytest.MonkeyPat
 def test_somebody_who_looks_has_readings_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cadence, "NOW_AND_THEN", Seconds(0.02))
     monkeypatch.setattr(cadence, "SETTLED_AFTER", Seconds(0.0))
+    monkeypatch.setattr(cadence, "RESTLESS_FOR", Seconds(0.0))
     desk, reader, told = Desk(spec_of("a")), ScriptedReader(), Told()
     watching = Watching(lambda: reader, told, desk.scheduler.state)
     told.waits_for(MemorySeen)

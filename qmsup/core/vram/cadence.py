@@ -9,10 +9,14 @@ OFTEN = Seconds(0.2)
 """A load takes memory within some tenths of a second."""
 AT_ONCE = Seconds(0.05)
 """Memory that comes back is waited for, by a load."""
+SOON = Seconds(0.5)
+"""The next load may come soon, and what it finds is to be known."""
 NOW_AND_THEN = Seconds(2.0)
 SELDOM = Seconds(10.0)
 SETTLED_AFTER = Seconds(1.0)
 """A child that got ready takes the last of its memory within this."""
+RESTLESS_FOR = Seconds(10.0)
+"""Where models come and go, more of them do within this."""
 SHOWN_FOR = Seconds(60.0)
 """Whoever looked at a reading is likely to look again within this."""
 _SHARE = 10
@@ -42,6 +46,8 @@ def interval(
         wish = AT_ONCE
     elif is_moving or since_change < SETTLED_AFTER:
         wish = OFTEN
+    elif since_change < RESTLESS_FOR:
+        wish = SOON
     elif all_stages or since_shown < SHOWN_FOR:
         wish = NOW_AND_THEN
     else:
