@@ -18,7 +18,8 @@ from qmsup.actors.child_hands import ChildEnded, ChildHands, ProbeSaw, Running, 
 from qmsup.actors.inbox import PollingInbox, TimeIsUp
 from qmsup.core.lifecycle import effects as do
 from qmsup.core.lifecycle import events as happened
-from qmsup.core.lifecycle.machine import Lifecycle, Limits, Phase
+from qmsup.core.lifecycle.machine import Lifecycle, Phase
+from qmsup.core.lifecycle.timers import Limits
 from qmsup.core.scheduling.effects import AbortStart, EnsureReady, Stop
 from qmsup.core.scheduling.events import (
     Event,

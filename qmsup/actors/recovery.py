@@ -5,7 +5,8 @@ from dataclasses import replace
 
 from qmsup.actors.standing import Former
 from qmsup.actors.workers import Workers
-from qmsup.core.scheduling.events import AdoptedChild, Event, Recovered
+from qmsup.core.scheduling.events import Event
+from qmsup.core.scheduling.inheritance import AdoptedChild, Recovered
 from qmsup.ids import Incarnation, ModelId
 from qmsup.processes.child import Child
 from qmsup.processes.records import digest_of

@@ -7,7 +7,7 @@ from typing import Any
 
 from qmsup.actors import plain_values
 from qmsup.actors.state_store import StateOnDisk
-from qmsup.core.scheduling.events import KeptJob, Recovered
+from qmsup.core.scheduling.inheritance import KeptJob, Recovered
 from qmsup.core.scheduling.standing import Standing, standing_of
 from qmsup.core.scheduling.state import State
 from qmsup.ids import WorkerId

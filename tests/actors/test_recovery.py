@@ -11,7 +11,8 @@ from qmsup.actors.inbox import PollingInbox
 from qmsup.actors.recovery import recovered
 from qmsup.actors.standing import Former, LivingWorker
 from qmsup.actors.workers import Workers
-from qmsup.core.scheduling.events import AdoptedChild, Event, Recovered
+from qmsup.core.scheduling.events import Event
+from qmsup.core.scheduling.inheritance import AdoptedChild, Recovered
 from qmsup.ids import Incarnation, ModelId, WorkerId
 from qmsup.processes.child import Child
 from qmsup.processes.records import digest_of

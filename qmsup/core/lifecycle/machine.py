@@ -51,7 +51,7 @@ from qmsup.core.lifecycle.events import (
     WorkSeen,
 )
 from qmsup.core.lifecycle.liveness import ANSWER_WITHIN, ASK_EVERY, Pulse
-from qmsup.core.lifecycle.timers import Timers, has_come
+from qmsup.core.lifecycle.timers import Limits, Timers, has_come
 from qmsup.ids import Incarnation
 from qmsup.units import Seconds
 
@@ -74,23 +74,6 @@ class Phase(StrEnum):
     STARTING = "starting"
     READY = "ready"
     STOPPING = "stopping"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Limits:
-    """The times of one model's configuration.
-
-    Attributes:
-        start_timeout: from the first spawn to ready, further tries included.
-        stop_grace: between TERM and KILL.
-        term_again: repeat an unanswered TERM after this long; None = never.
-        port_tries: spawns at most for one start, when ports turn out to be taken; 1 where the port is fixed.
-    """
-
-    start_timeout: Seconds
-    stop_grace: Seconds
-    term_again: Seconds | None = None
-    port_tries: int = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

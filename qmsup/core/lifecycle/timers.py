@@ -5,6 +5,23 @@ from dataclasses import dataclass
 from qmsup.units import Seconds
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """The times of one model's configuration.
+
+    Attributes:
+        start_timeout: from the first spawn to ready, further tries included.
+        stop_grace: between TERM and KILL.
+        term_again: repeat an unanswered TERM after this long; None = never.
+        port_tries: spawns at most for one start, when ports turn out to be taken; 1 where the port is fixed.
+    """
+
+    start_timeout: Seconds
+    stop_grace: Seconds
+    term_again: Seconds | None = None
+    port_tries: int = 3
+
+
 @dataclass(slots=True)
 class Timers:
     """Points of the monotonic clock; None = nothing is to happen then."""

@@ -7,13 +7,13 @@ revives the lease, if the same child is still there, or has the listener cut the
 from qmsup.core.scheduling import ttl
 from qmsup.core.scheduling.effects import Cut, Grant
 from qmsup.core.scheduling.events import (
-    KeptJob,
     LeaseRequested,
     LiveLease,
     Outcome,
     RequestArrived,
 )
 from qmsup.core.scheduling.holds import Conversation, window
+from qmsup.core.scheduling.inheritance import KeptJob
 from qmsup.core.scheduling.line import Wants
 from qmsup.core.scheduling.records import Lease, Listener, Model
 from qmsup.core.scheduling.residency import believe_peak, forget_removed, stop_when_idle

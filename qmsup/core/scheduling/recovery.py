@@ -8,8 +8,8 @@ be in the middle of an answer. What is ready is granted meanwhile.
 from dataclasses import replace
 
 from qmsup.core.scheduling import leases, residency, ttl
-from qmsup.core.scheduling.events import AdoptedChild, KeptJob, Recovered
 from qmsup.core.scheduling.holds import Conversation
+from qmsup.core.scheduling.inheritance import AdoptedChild, KeptJob, Recovered
 from qmsup.core.scheduling.records import Child, Missing, Model, Phase
 from qmsup.core.scheduling.state import State
 from qmsup.ids import ModelId, WorkerId

@@ -45,7 +45,6 @@ from qmsup.core.scheduling.events import (
     ProcessReady,
     ProcessStarting,
     ProcessStopped,
-    Recovered,
     ReleaseAsked,
     RequestAbandoned,
     RequestArrived,
@@ -53,6 +52,7 @@ from qmsup.core.scheduling.events import (
     UnloadAsked,
     Woke,
 )
+from qmsup.core.scheduling.inheritance import Recovered
 from qmsup.core.scheduling.line import Waiter
 from qmsup.core.scheduling.records import (
     Due,

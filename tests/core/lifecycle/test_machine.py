@@ -32,7 +32,8 @@ from qmsup.core.lifecycle.events import (
     WorkSeen,
 )
 from qmsup.core.lifecycle.liveness import ASK_EVERY, Work
-from qmsup.core.lifecycle.machine import KILL_PATIENCE, PROBE_TIMEOUT, Lifecycle, Limits, Phase
+from qmsup.core.lifecycle.machine import KILL_PATIENCE, PROBE_TIMEOUT, Lifecycle, Phase
+from qmsup.core.lifecycle.timers import Limits
 from qmsup.ids import Incarnation
 from qmsup.units import Seconds
 

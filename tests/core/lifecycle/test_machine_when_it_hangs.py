@@ -22,7 +22,8 @@ from qmsup.core.lifecycle.events import (
     WorkSeen,
 )
 from qmsup.core.lifecycle.liveness import ANSWER_WITHIN, ASK_EVERY, Work
-from qmsup.core.lifecycle.machine import Lifecycle, Limits
+from qmsup.core.lifecycle.machine import Lifecycle
+from qmsup.core.lifecycle.timers import Limits
 from qmsup.ids import Incarnation
 from qmsup.units import Seconds
 

@@ -6,13 +6,11 @@ import pytest
 
 from qmsup.core.scheduling import views
 from qmsup.core.scheduling.events import (
-    AdoptedChild,
-    KeptJob,
     ListenerJoined,
     LiveLease,
-    Recovered,
     RequestArrived,
 )
+from qmsup.core.scheduling.inheritance import AdoptedChild, KeptJob, Recovered
 from qmsup.ids import Incarnation, LeaseId, ListenerName, ModelId, RequestId, WorkerId
 from qmsup.spec import SchedulerSpec
 from qmsup.units import MiB, Seconds
