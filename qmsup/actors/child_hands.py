@@ -9,6 +9,7 @@ import time
 from dataclasses import dataclass, replace
 
 from qmsup.actors.inbox import PollingInbox
+from qmsup.actors.paperwork import Paperwork
 from qmsup.core.lifecycle.events import (
     Adopted,
     Exited,
@@ -87,9 +88,11 @@ class ChildHands:
         "_has_run_stop_command",
         "_has_told_end",
         "_inbox",
+        "_paperwork",
         "_ports",
         "_probe",
         "_stop_command",
+        "_was_told_to_end",
         "running",
     )
 
@@ -103,6 +106,8 @@ class ChildHands:
         self._has_told_end = False
         self._stop_command: StopCommand | None = None
         self._has_run_stop_command = False
+        self._was_told_to_end = False
+        self._paperwork = Paperwork()
         self.running: Running | None = None
 
     def spawn(self, spec: ModelSpec, incarnation: Incarnation) -> Spawned | SpawnFailed:
@@ -120,6 +125,7 @@ class ChildHands:
         asks_slots = backend_of(spec.kind).tells_slots and not says_slots(spec)
         check = ReadinessCheck(spec.ready_check, run.host, run.port, asks_slots=asks_slots)
         self._take_up(child, run, check, spec)
+        self._paperwork.note(child)
         return Spawned(can_be_asked=check.asks_http, can_be_watched=run.proves_port)
 
     def _take_up(self, child: Child, run: Launch, check: ReadinessCheck, spec: ModelSpec) -> None:
@@ -136,7 +142,7 @@ class ChildHands:
             spec=spec,
         )
         self._alone = None
-        self._has_told_end = self._has_run_stop_command = False
+        self._has_told_end = self._has_run_stop_command = self._was_told_to_end = False
         self._inbox.watch(child.pidfd, lambda: ChildEnded(child) if child.exit() else None)
 
     def adopt(self, child: Child, spec: ModelSpec) -> Adopted:
@@ -161,7 +167,7 @@ class ChildHands:
         """Let another scheduler go on with the child should this one die."""
         running = self._child()
         spec = running.spec
-        self._note(
+        self._paperwork.note(
             running.child,
             is_ready=True,
             host=running.launch.host,
@@ -171,12 +177,9 @@ class ChildHands:
             log_start=running.child.log_start,
         )
 
-    def _note(self, child: Child, **facts: object) -> None:
-        child.record = replace(child.record, **facts)  # type: ignore[arg-type]  # fields of it, by name
-        try:
-            records.write(child.record)
-        except ChildError as error:  # should this scheduler die, the next one ends the child
-            _log.warning("child.record_incomplete", model=child.record.model, error=str(error))
+    def do_paperwork(self) -> None:
+        """Write and erase records, once all else is done."""
+        self._paperwork.do()
 
     @property
     def log_due(self) -> Seconds | None:
@@ -247,10 +250,10 @@ class ChildHands:
         """Run `cmdStop`, or send TERM to the child's process group, and see meanwhile what else there is of it."""
         child = self._child().child
         if child.record.is_ready:
-            self._note(
-                child, is_ready=False
-            )  # a stop that was begun is finished, if need be by another
+            # A stop that was begun is finished, if need be by another scheduler.
+            self._paperwork.note(child, is_ready=False)
         self._ask_to_end(self._child())
+        self._was_told_to_end = True
         self._alone = stop.look_around(child)
 
     def stop_command_ended(self) -> None:
@@ -310,7 +313,7 @@ class ChildHands:
         lines = output.last_lines(child.log, child.log_start)
         meaning = backend_of(self.running.spec.kind).meaning(status, lines)
         # Not every program says that it could not bind, and the last lines of one that does may be lost.
-        if status.signal is None and _has_lost_port(self.running):
+        if status.signal is None and not self._was_told_to_end and _has_lost_port(self.running):
             meaning = generic.port_taken()
         return Exited(
             how=status.words,
@@ -330,6 +333,7 @@ class ChildHands:
     def close(self, *, keep: bool, grace: Seconds) -> None:
         """End the child, or leave it running. Waits; for the end of the owner."""
         self.end_probe()
+        self._paperwork.do()
         for child in self._given_up:
             self._inbox.forget(child.pidfd)
             child.let_go()
@@ -360,7 +364,8 @@ class ChildHands:
         return self.running
 
     def _bury(self, child: Child) -> None:
-        stop.bury(child)
+        child.reap()
+        self._paperwork.strike(child)
         self._ports.give_back(child.record.port)
 
     def _look(self, probe: Probe) -> ProbeSaw | None:

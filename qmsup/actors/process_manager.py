@@ -154,6 +154,7 @@ class ProcessManager(pykka.ThreadingActor):
             if event is not None:
                 for effect in self._life.handle(event, _now()):
                     events.append(self._carry_out(effect))
+        self._hands.do_paperwork()
         wishes = (self._life.wake_at, self._hands.log_due)
         self._inbox.wake_at(min((at for at in wishes if at is not None), default=None))
 

@@ -31,25 +31,28 @@ class Stat:
 def stat_of(pid: int) -> Stat | None:
     """The process with this pid, zombies included; None when there is none."""
     try:
-        line = (_PROC / str(pid) / "stat").read_text(errors="replace")
+        with open(f"{_PROC}/{pid}/stat", "rb", buffering=0) as file:  # noqa: PTH123 - for hundreds at once
+            line = file.read()
     except OSError:
         return None
     # The name stands in parentheses and may itself hold spaces and parentheses.
-    fields = line[line.rindex(")") + 2 :].split()
+    fields = line[line.rindex(b")") + 2 :].split()
     return Stat(
         pid=pid,
-        state=fields[0],
+        state=fields[0].decode(),
         parent=int(fields[1]),
         session=int(fields[3]),
         start_ticks=int(fields[19]),
     )
 
 
-def all_stats(above: int = 0) -> Iterator[Stat]:
-    """Every process there is with a higher pid than `above`, each at the moment it is looked at."""
+def all_stats(among: range | None = None) -> Iterator[Stat]:
+    """Every process there is, or that has one of these pids, each at the moment it is looked at."""
     for name in os.listdir(_PROC):  # noqa: PTH208 - thousands of entries, of which only the name is needed
-        if name.isdigit() and int(name) > above and (stat := stat_of(int(name))) is not None:
-            yield stat
+        if name.isdigit() and (among is None or int(name) in among):
+            stat = stat_of(int(name))
+            if stat is not None:
+                yield stat
 
 
 def last_pid() -> int | None:

@@ -24,7 +24,7 @@ _log = Log("processes")
 
 
 def spawn(launch: Launch, *, model: ModelId, incarnation: Incarnation) -> Child:
-    """Start the program. It is not ready yet, only running.
+    """Start the program. It is not ready yet, only running; on record it has no pid yet.
 
     Raises:
         ChildError: there is no such program, it may not be run, or its log or record cannot be written.
@@ -74,12 +74,6 @@ def _child(process: subprocess.Popen[bytes], record: Record, log: Path, log_star
         records.erase(record)
         message = f"the child cannot be watched: {error.strerror}; raise the limit of open files"
         raise ChildError(message) from error
-    try:
-        records.write(record)
-    except (
-        ChildError
-    ) as error:  # the first record names the nonce, and that is enough to find it by
-        _log.warning("child.record_incomplete", model=record.model, error=str(error))
     return Child(record=record, pidfd=pidfd, log=log, log_start=log_start, process=process)
 
 

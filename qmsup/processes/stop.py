@@ -37,10 +37,13 @@ class AloneAt:
     clock: float
     last_pid: int
 
-    def highest_known(self) -> int | None:
-        """What is new since then has a higher pid than this; None when that cannot be told any more."""
+    def pids_since(self) -> range | None:
+        """The pids of what is new since then; None when that cannot be told any more."""
         is_fresh = time.monotonic() - self.clock < _STALE_AFTER
-        return self.last_pid if is_fresh and (last_pid() or 0) >= self.last_pid else None
+        last = last_pid()
+        if not is_fresh or last is None or last < self.last_pid:
+            return None
+        return range(self.last_pid + 1, last + 1)
 
 
 def terminate(child: Child) -> None:
@@ -49,18 +52,18 @@ def terminate(child: Child) -> None:
         os.killpg(child.pid, signal.SIGTERM)
 
 
-def members(*, session: int, nonce: str, since: int, above: int = 0) -> list[Stat]:
+def members(*, session: int, nonce: str, since: int, among: range | None = None) -> list[Stat]:
     """The living processes of a child.
 
     Args:
         session: the leader's pid.
         nonce: the child's.
         since: the leader's start in ticks; nothing older can come from it.
-        above: look at higher pids only.
+        among: look at these pids only.
     """
     mark = f"{NONCE_VARIABLE}={nonce}"
     later = [
-        stat for stat in all_stats(above) if stat.start_ticks >= since and stat.pid != os.getpid()
+        stat for stat in all_stats(among) if stat.start_ticks >= since and stat.pid != os.getpid()
     ]
     ours = {stat.pid for stat in later if stat.session == session or has_in_environ(stat.pid, mark)}
     ours.add(session)
@@ -97,24 +100,26 @@ def kill_all(child: Child, alone: AloneAt | None = None) -> bool:
     """
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGKILL)  # most of it, and without a descriptor
-    alive = _members(child, alone.highest_known() if alone is not None else None)
+    alive = _members(child, alone.pids_since() if alone is not None else None)
     for stat in alive:
         send(stat, signal.SIGKILL)
     return bool(alive)
 
 
-def _members(child: Child, above: int | None = None) -> list[Stat]:
+def _members(child: Child, among: range | None = None) -> list[Stat]:
     record = child.record
-    if above is None:
-        above = record.pid - 1 if _has_lowest_pid(record) else 0
-    return members(session=record.pid, nonce=record.nonce, since=record.start_ticks, above=above)
+    if among is None:
+        among = _pids_since(record)
+    return members(session=record.pid, nonce=record.nonce, since=record.start_ticks, among=among)
 
 
-def _has_lowest_pid(record: Record) -> bool:
-    """Whether whatever came from a leader must have a higher pid than it: pids cannot have started anew since."""
+def _pids_since(record: Record) -> range | None:
+    """The pids of all that a leader may have started, if they cannot have started anew since; else None."""
     age = time.clock_gettime(time.CLOCK_BOOTTIME) - record.start_ticks / os.sysconf("SC_CLK_TCK")
     highest = last_pid()
-    return highest is not None and record.pid <= highest and age < pid_max() / _PIDS_PER_SECOND
+    if highest is None or highest < record.pid or age >= pid_max() / _PIDS_PER_SECOND:
+        return None
+    return range(record.pid, highest + 1)
 
 
 def send(stat: Stat, number: signal.Signals) -> None:

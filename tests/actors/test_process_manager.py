@@ -87,7 +87,7 @@ def test_a_child_is_started_found_ready_and_stopped(
     assert ready.upstream == f"127.0.0.1:{started.port}"
     assert ready.total_slots == 3
     assert not is_alive(ready.pid)
-    assert not list(places.glob("state/children/*"))
+    wait_until(lambda: not list(places.glob("state/children/*")))
 
 
 def test_a_ready_child_that_is_wanted_again_is_reported_again(

@@ -108,23 +108,6 @@ def test_without_a_descriptor_to_watch_it_there_is_no_child(
     assert list(records.read_all()) == []
 
 
-def test_a_child_whose_record_cannot_be_completed_runs_all_the_same(
-    places: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write = records.write
-
-    def write_the_first(record: records.Record) -> None:
-        if record.pid:
-            raise ChildError("disk full")
-        write(record)
-
-    monkeypatch.setattr(records, "write", write_the_first)
-
-    with running("sleep", "60") as child:
-        (record,) = records.read_all()
-        assert record.nonce == child.record.nonce
-
-
 def test_a_program_for_another_machine_is_told_with_its_kind(places: Path) -> None:
     foreign = b"\x7fELF\2\1\1" + bytes(9) + b"\2\0\xb7\0" + bytes(200)
     program = script(places, foreign.decode("latin-1"))
