@@ -105,8 +105,7 @@ def stand_in_line(state: State, waiter: Waiter, because: Because) -> None:
     group = state.line.add(waiter)
     if group.waiters[0] is not waiter:
         return  # all its like have been found blocked
-    if state.is_reordered:
-        state.seen_order = None  # for others it was another
+    state.seen_order = None  # for the others it may have been another
     if group.case.is_past and not state.line.is_latest(waiter):
         state.stir_all()  # it may hold back those behind it
     _wait_on(state, group, because)

@@ -306,3 +306,21 @@ def test_the_beginning_and_the_end_of_a_job_are_recorded() -> None:
         told += [(r.decision, r.lease) for r in desk.records() if r.lease is not None]
 
     assert told == [("job.held", LeaseId("j1")), ("job.ended", LeaseId("j1"))]
+
+
+@pytest.mark.parametrize("patience", [300.0, 0.0], ids=["patient", "past its patience"])
+def test_the_job_of_a_request_that_is_in_flight_after_all_has_its_lease(patience: float) -> None:
+    desk = Desk(spec_of("a b", scheduler=SchedulerSpec(patience=Seconds(patience))))
+    desk.play("""
+        lease x j1 a -> load a1
+        a1 ready     -> answer x done
+        r1 asks a    -> grant r1
+        at 6         ->
+        drain u a    ->
+        lease y j2 a ->
+        r2 asks b    -> r2 at 2
+        r1 accepts   -> answer y done
+        r1 ends      ->
+        release z j1 -> answer z done
+        release v j2 -> stop a1, answer v done, loading r2
+        """)
