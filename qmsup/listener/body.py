@@ -22,6 +22,8 @@ SPOOL_ABOVE = 1024 * 1024
 
 _STEP = 256 * 1024
 _MIB = 1024 * 1024
+_FIRST_LOOK = 4 * 1024
+_LONGEST_LOOK = _MIB
 
 
 class Input(Protocol):
@@ -54,6 +56,23 @@ class Body:
         """Give a file back that will not be used."""
         if not isinstance(self.content, bytes):
             self.content.close()
+
+
+def find_in(buffer: Buffer, wanted: bytes, start: int = 0) -> int:
+    """Where bytes stand, from `start` on; -1 = nowhere.
+
+    A large body is looked through in steps: the loop's thread, and all its streams, would wait for a single one.
+    """
+    if isinstance(buffer, bytes):
+        return buffer.find(wanted, start)
+    step = _FIRST_LOOK
+    while start < len(buffer):
+        found = buffer[start : start + step + len(wanted) - 1].find(wanted)
+        if found >= 0:
+            return start + found
+        start += step
+        step = min(step * 4, _LONGEST_LOOK)
+    return -1
 
 
 def read_body(environ: Environ, max_body: int) -> Body:

@@ -14,7 +14,7 @@ from msgspec import Raw
 from werkzeug.http import parse_options_header
 
 from qmsup.errors import Code, Refusal, RequestError
-from qmsup.listener.body import SPOOL_ABOVE, Body, Buffer
+from qmsup.listener.body import SPOOL_ABOVE, Body, Buffer, find_in
 from qmsup.listener.edits import spliced
 from qmsup.listener.payload import Fields
 
@@ -140,7 +140,7 @@ def _multipart(buffer: Buffer, boundary: str) -> Iterator[_Field]:
 
 
 def _after(buffer: Buffer, delimiter: bytes, at: int, otherwise: str) -> int:
-    found = buffer.find(delimiter, at)
+    found = find_in(buffer, delimiter, at)
     if found < 0:
         raise _bad(f"the multipart body {otherwise}: was it cut short?")
     return found + len(delimiter)

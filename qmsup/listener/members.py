@@ -20,10 +20,14 @@ MOST = 10_000
 COMMA = re.compile(rb"[ \t\r\n]*,[ \t\r\n]*")
 """Between two members."""
 
+_LONGEST_KEY = 64 * 1024
+_SHORT = 1024
+"""Bytes of a value up to which a pattern is quicker than the decoder."""
+
 _OPENING = re.compile(rb"[ \t\r\n]*\{[ \t\r\n]*")
 _KEY = re.compile(rb'("[^"\\]*+(?:\\.[^"\\]*+)*+")[ \t\r\n]*:[ \t\r\n]*', re.DOTALL)
 _STRING = re.compile(rb'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
-_SCALAR = re.compile(rb"[^,\]} \t\r\n]+")
+_SCALAR = re.compile(rb"[^,\[\]{} \t\r\n]+")
 _TRAILING = re.compile(r"trailing characters \(byte (\d+)\)")
 
 _skip = msgspec.json.Decoder(Raw).decode
@@ -50,20 +54,18 @@ def members(body: Buffer) -> Iterator[Member]:
     """Walk over a body that the decoder took for an object.
 
     Raises:
-        RequestError: It has too many members.
+        RequestError: It has too many members, or one with a name without end.
     """
     at = _OPENING.match(body)
     position = at.end() if at else 0
     count = 0
-    while (key := _KEY.match(body, position)) is not None:
+    while body[position : position + 1] == b'"':
         count += 1
         if count > MOST:
-            raise RequestError(
-                Refusal(
-                    code=Code.BAD_REQUEST,
-                    message=f"the request body has more than {MOST} keys at its top level",
-                )
-            )
+            raise _bad(f"the request body has more than {MOST} keys at its top level")
+        key = _KEY.match(body, position, position + _LONGEST_KEY)
+        if key is None:
+            raise _bad(f"the request body has a key of more than {_LONGEST_KEY} bytes")
         end = _end_of(body, key.end())
         yield Member(_text(key[1]), key.start(), key.end(), end)
         comma = COMMA.match(body, end)
@@ -73,10 +75,9 @@ def members(body: Buffer) -> Iterator[Member]:
 
 
 def _end_of(body: Buffer, value: int) -> int:
-    first = body[value : value + 1]
-    if first not in (b"{", b"["):
-        found = (_STRING if first == b'"' else _SCALAR).match(body, value)
-        assert found is not None, "the decoder found a value there"
+    limit = value + _SHORT
+    found = (_STRING if body[value : value + 1] == b'"' else _SCALAR).match(body, value, limit)
+    if found is not None and found.end() < limit:
         return found.end()
     end = value + _length_of(body, value)
     while body[end - 1 : end].isspace():
@@ -85,7 +86,7 @@ def _end_of(body: Buffer, value: int) -> int:
 
 
 def _length_of(body: Buffer, value: int) -> int:
-    """How far the decoder gets: over a list or an object and the spaces behind it."""
+    """How far the decoder gets: over a value and the spaces behind it."""
     said = ""
     with memoryview(body) as view, view[value:] as rest:
         try:
@@ -95,3 +96,7 @@ def _length_of(body: Buffer, value: int) -> int:
     trailing = _TRAILING.search(said)
     assert trailing is not None, f"the decoder stops where a value ends: {said}"
     return int(trailing[1]) - 1
+
+
+def _bad(message: str) -> RequestError:
+    return RequestError(Refusal(code=Code.BAD_REQUEST, message=message))

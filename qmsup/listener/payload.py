@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Raw
 
 from qmsup.errors import Code, Refusal, RequestError
-from qmsup.listener.body import Buffer
+from qmsup.listener.body import Buffer, find_in
 from qmsup.listener.members import members
 
 _KEY = b'"model"'
@@ -96,8 +96,8 @@ def _check_one_model(body: Buffer) -> None:
 
 
 def _may_name_two(body: Buffer) -> bool:
-    first = body.find(_KEY)
-    return body.find(_KEY, first + 1) >= 0 or body.find(_ESCAPED) >= 0
+    first = find_in(body, _KEY)
+    return find_in(body, _KEY, first + 1) >= 0 or find_in(body, _ESCAPED) >= 0
 
 
 def _check_utf8(body: Buffer) -> None:
@@ -108,7 +108,9 @@ def _check_utf8(body: Buffer) -> None:
         return
     decoder = codecs.getincrementaldecoder("utf-8")()
     for at in range(0, len(body), _UTF8_STEP):
-        decoder.decode(body[at : at + _UTF8_STEP])
+        piece = body[at : at + _UTF8_STEP]
+        if not piece.isascii() or decoder.getstate()[0]:
+            decoder.decode(piece)
     decoder.decode(b"", final=True)
 
 

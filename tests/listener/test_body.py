@@ -4,6 +4,7 @@ import gc
 import gzip
 import io
 import json
+import mmap
 import os
 import zlib
 from collections.abc import Callable
@@ -13,6 +14,7 @@ import pytest
 from backports import zstd
 from typing_extensions import override
 
+from qmsup.listener.body import find_in
 from qmsup.listener.relay.order import RelayOrder
 from tests.support.listener_app import (
     CHAT,
@@ -245,3 +247,17 @@ def test_the_file_of_a_refused_request_is_given_back() -> None:
 
     assert answer.code == "model_not_found"
     assert set(Path("/proc/self/fd").iterdir()) <= before
+
+
+@pytest.mark.parametrize("at", [0, 5, 4090, 4096, 20_470, 3_000_000 - 3])
+def test_a_large_body_is_looked_through_in_steps(tmp_path: Path, at: int) -> None:
+    text = bytearray(b"." * 3_000_000)
+    text[at : at + 3] = b"abc"
+    (tmp_path / "body").write_bytes(text)
+    with (
+        (tmp_path / "body").open("rb") as file,
+        mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped,
+    ):
+        for buffer in (mapped, bytes(text)):
+            assert find_in(buffer, b"abc") == find_in(buffer, b"abc", at) == at
+            assert find_in(buffer, b"abc", at + 1) == -1

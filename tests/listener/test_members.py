@@ -65,3 +65,16 @@ def test_there_is_a_bound() -> None:
     assert len(list(members(at_most))) == MOST
     with pytest.raises(RequestError, match="more than 10000 keys"):
         list(members(at_most[:-1] + b',"":0}'))
+
+
+@pytest.mark.parametrize("size", [1000, 1022, 1023, 1024, 5000])
+def test_long_values_end_where_they_end(size: int) -> None:
+    values = (b'"%b"' % (b"x" * size), b"1" * size, b'["%b"]' % (b"]" * size), b"1")
+    body = b"{%b}" % b",".join(b'"a": %b \n' % value for value in values)
+
+    assert tuple(body[m.value : m.end] for m in members(body)) == values
+
+
+def test_a_name_without_end_is_refused() -> None:
+    with pytest.raises(RequestError, match="a key of more than"):
+        list(members(b'{"%b":1}' % (b"x" * 100_000)))

@@ -14,8 +14,8 @@ from qmsup.listener.relay.loop import Loop
 from qmsup.units import Seconds
 
 LINGER = Seconds(2.0)
-_MAX_DRAINED = 64 * 1024
-_READ = 16 * 1024
+_MAX_DRAINED = 4 * 1024 * 1024
+_READ = 64 * 1024
 
 
 class Lingering:
