@@ -20,7 +20,7 @@ from qmsup.core.scheduling.effects import ArmWake, Effect, LineMoved
 from qmsup.core.scheduling.events import ConfigApplied, Event
 from qmsup.core.scheduling.stories import Turn
 from qmsup.ids import Epoch, EventNumber, Incarnation
-from qmsup.spec import ModelSpec, Spec
+from qmsup.spec import FilterSpec, ModelSpec, Spec
 from qmsup.units import Seconds
 
 _VERSION = 1
@@ -78,8 +78,13 @@ class LineWriter:
             told = self._veiled(event, _CONVERSING[kind])
         elif isinstance(event, ConfigApplied):
             told = plain_values.plain(replace(event, spec=self._redacted(event.spec)))
+        elif kind in _COMMANDING:
+            told = self._without_command(event)
         kept = [
-            (type(effect).__name__, effect)
+            (
+                type(effect).__name__,
+                self._without_command(effect) if type(effect) in _COMMANDING else effect,
+            )
             for effect in effects
             if type(effect) is not ArmWake and is_kept(effect)
         ]
@@ -101,9 +106,17 @@ class LineWriter:
         # An argument may be a password; that two commands differ is all that a replay needs to know.
         return replace(
             model,
-            argv=(*model.argv[:1], self._digest("\0".join(model.argv))),
+            argv=self._redacted_command(model.argv),
+            stop_argv=self._redacted_command(model.stop_argv) if model.stop_argv else (),
             env=tuple(f"{pair.partition('=')[0]}=" for pair in model.env),
+            filters=FilterSpec(),  # they are no matter of the scheduler's
         )
+
+    def _redacted_command(self, argv: tuple[str, ...]) -> tuple[str, ...]:
+        return (*argv[:1], self._digest("\0".join(argv)))
+
+    def _without_command(self, told: Any) -> Any:
+        return replace(told, argv=self._redacted_command(told.argv))
 
     def _digest_of(self, text: str) -> str:
         return hashlib.blake2b(text.encode(), key=self._salt, digest_size=8).hexdigest()
@@ -154,6 +167,13 @@ def _secrets_in(value: Any, names: tuple[str, ...]) -> Iterator[tuple[str, str]]
         elif told:
             yield name, told
 
+
+_COMMANDING = frozenset(
+    kind
+    for kind in (*_EVENTS.values(), *_EFFECTS.values())
+    if any(field.name == "argv" for field in fields(kind))
+)
+"""The events and effects that tell of a command, which may hold a password."""
 
 _CONVERSING = {kind: names for kind in _EVENTS.values() if (names := _conversing_fields(kind))}
 """The events that tell of conversations, and where."""

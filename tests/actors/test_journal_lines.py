@@ -5,18 +5,20 @@ from typing import get_args
 
 import pytest
 
-from qmsup.actors.journal_lines import LineWriter, is_header, is_kept, read
-from qmsup.core.scheduling.effects import ArmWake, LineMoved
+from qmsup.actors.journal_lines import Header, LineWriter, is_header, is_kept, read
+from qmsup.core.scheduling.effects import ArmWake, LineMoved, Remember
 from qmsup.core.scheduling.events import (
     ConfigApplied,
     Event,
+    FootprintMeasured,
     ListenerJoined,
     LiveLease,
     RequestArrived,
+    SeenBy,
 )
 from qmsup.core.scheduling.stories import Turn
 from qmsup.ids import EventNumber, Incarnation, ListenerName, ModelId, RequestId, WorkerId
-from qmsup.units import Seconds
+from qmsup.units import MiB, Seconds
 from tests.support.journals import Session, header_of, secretive_spec
 
 LINES = LineWriter(b"salt")
@@ -132,6 +134,28 @@ def test_a_configuration_is_kept_without_its_secrets() -> None:
     turn = read(lines[1])
     assert isinstance(turn, Turn)
     assert turn.event == ConfigApplied(spec=header.spec), "both tell of the same configuration"
+
+
+def test_a_command_is_told_as_in_the_configuration_and_without_its_secrets() -> None:
+    model = secretive_spec().models[ModelId("a")]
+    measured = FootprintMeasured(model=model.id, argv=model.argv, peak=MiB(5))
+    remember = Remember(
+        cause=EventNumber(1),
+        model=model.id,
+        argv=model.argv,
+        peak=MiB(5),
+        ram=MiB(0),
+        seen_by=SeenBy.TELEMETRY,
+    )
+
+    line = LINES.turn(Turn(EventNumber(1), Seconds(1.5), measured, [remember]))
+
+    assert b"hush" not in line
+    header, turn = read(LINES.header(header_of(secretive_spec()))), read(line)
+    assert isinstance(turn, Turn)
+    assert isinstance(header, Header)
+    assert isinstance(turn.event, FootprintMeasured)
+    assert turn.event.argv == header.spec.models[model.id].argv
 
 
 def test_a_line_is_one_line_of_json() -> None:

@@ -30,7 +30,12 @@ def header_of(spec: Spec = SPEC, epoch: int = 1) -> Header:
 def secretive_spec() -> Spec:
     """A configuration with a secret wherever one can be, and every shape that a Spec has."""
     a, b, c = ModelId("a"), ModelId("b"), ModelId("c")
-    model = ModelSpec(id=a, argv=("child", "--api-key", "hush-1"), env=("TOKEN=hush-2", "X=hush-3"))
+    model = ModelSpec(
+        id=a,
+        argv=("child", "--api-key", "hush-1"),
+        env=("TOKEN=hush-2", "X=hush-3"),
+        stop_argv=("stop", "--token", "hush-5"),
+    )
     listener = ListenerSpec(name=ListenerName("main"), api_keys=("hush-4",))
     either = AnyOf((a, b))
     return Spec(
