@@ -5,7 +5,7 @@ import json
 import tempfile
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmsup.listener.body import SPOOL_ABOVE, Body
@@ -64,6 +64,7 @@ def test_a_name_is_only_changed_where_there_is_one() -> None:
 _keys = st.sampled_from(["a", "b", "x", "y", "model", "é"])
 
 
+@settings(deadline=None)
 @given(st.dictionaries(_keys, st.integers() | st.text(max_size=3)), st.booleans())
 def test_it_is_what_a_parser_would_have_made(told: dict[str, object], is_spaced: bool) -> None:
     text = json.dumps(told, indent=1 if is_spaced else None, ensure_ascii=False)

@@ -5,7 +5,7 @@ import os
 from urllib.parse import parse_qs, urlencode
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmsup.listener.relay.order import RelayOrder
@@ -142,6 +142,7 @@ def test_anything_else_is_read_as_json(kind: str) -> None:
     assert ordered(b'{"model":"chat"}', headers={"Content-Type": kind}).model == "chat"
 
 
+@settings(deadline=None)
 @given(
     st.binary(max_size=100),
     st.integers(0, 400),

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmsup.errors import RequestError
@@ -27,6 +27,7 @@ _layouts = st.sampled_from(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text(), _values), _layouts, st.sampled_from(["", " \r\n"]))
 def test_every_member_is_found_with_its_place(
     told: dict[str, object], layout: dict[str, object], around: str

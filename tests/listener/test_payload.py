@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from qmsup.listener.relay.order import RelayOrder
@@ -167,6 +167,7 @@ def test_one_model_among_many_nested_ones_is_found(nested: int, at: int) -> None
     assert refused(f"{{{','.join(fields)}}}".encode()).code == "bad_request"
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200))
 def test_any_bytes_give_an_order_or_an_envelope(body: bytes) -> None:
     result = call(app_of(), environ_of("POST", CHAT, body))
@@ -186,6 +187,7 @@ _json = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(st.text() | st.just("messages"), _json), st.booleans())
 def test_any_object_with_a_model_gives_an_order(fields: dict[str, object], in_ascii: bool) -> None:
     fields["model"] = "chat"
