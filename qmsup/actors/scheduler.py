@@ -129,8 +129,9 @@ class SchedulerActor(pykka.ThreadingActor):
             _log.exception("scheduler.cannot_start")
             self._on_break()
             raise
-        self._watching = Watching(self._life.open_reader, self.actor_ref.tell, self._core.state)
+        self._watching = Watching(self._life.open_reader, self.actor_ref.tell)
         self._recall(offset)
+        self._watching.tell(self._core.state)
         self._inbox.watch(self._router.fileno(), self._receive, eager=True)
         _log.info("scheduler.started", epoch=self._life.epoch, endpoint=self._life.endpoint)
         wishes.preload(self._spec, self.actor_ref.tell)

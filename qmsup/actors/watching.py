@@ -32,26 +32,22 @@ class Watching:
         self,
         open_reader: Callable[[], SampleReader] | None,
         report: Callable[[Event | MemorySeen], None],
-        state: State,
     ) -> None:
-        """Start the telemetry.
+        """Start nothing yet: whoever is there already must be known before the first look.
 
         Args:
             open_reader: makes what reads; None = nothing is read.
             report: takes the telemetry's news, in its thread.
-            state: who is there.
         """
+        self._open_reader = open_reader
+        self._report = report
         self._telemetry: pykka.ActorRef[TelemetryActor] | None = None
         self._told: WatchOnly | None = None
         self._pids: dict[Incarnation, int] = {}
         self._is_stale = True
         self._shown_at = Seconds(float("-inf"))
-        self.reading = _NO_TELEMETRY
+        self.reading = _NO_TELEMETRY if open_reader is None else Reading()
         """The newest, to be shown."""
-        if open_reader is not None:
-            self.reading = Reading()
-            self._telemetry = TelemetryActor.start(open_reader=open_reader, report=report)
-            self.tell(state)
 
     def stir(self) -> None:
         """Who is there may have changed."""
@@ -71,10 +67,14 @@ class Watching:
         self._is_stale = True
 
     def tell(self, state: State) -> None:
-        """Tell the telemetry who is there, if that is news."""
+        """Tell the telemetry who is there, if that is news. The first time starts it."""
         if not self._is_stale:
             return
         self._is_stale = False
+        if self._telemetry is None and self._open_reader is not None:
+            self._telemetry = TelemetryActor.start(
+                open_reader=self._open_reader, report=self._report
+            )
         told = watch_only(state, self._pids)
         if told != self._told:
             self._told = told

@@ -25,8 +25,7 @@ def ended(places: Path) -> Iterator[None]:
 
 def test_without_a_reader_nothing_is_read_and_that_is_said() -> None:
     desk = Desk(spec_of("a"))
-    watching = Watching(None, Told(), desk.scheduler.state)
-    watching.stir()
+    watching = Watching(None, Told())
     watching.tell(desk.scheduler.state)
 
     assert watching.shown(Seconds(0.0)).because == "no memory is read here"
@@ -35,8 +34,9 @@ def test_without_a_reader_nothing_is_read_and_that_is_said() -> None:
 def test_who_is_there_is_told_once_for_each_change(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cadence, "OFTEN", Seconds(0.02))
     desk, reader, told = Desk(spec_of("a")), ScriptedReader(), Told()
-    watching = Watching(lambda: reader, told, desk.scheduler.state)
+    watching = Watching(lambda: reader, told)
     state = desk.scheduler.state
+    watching.tell(state)
     told.waits_for(MemorySeen, lambda seen: seen.reading.is_trusted)
 
     desk.say("load x a")
@@ -67,7 +67,8 @@ def test_somebody_who_looks_has_readings_renewed(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(cadence, "SETTLED_AFTER", Seconds(0.0))
     monkeypatch.setattr(cadence, "RESTLESS_FOR", Seconds(0.0))
     desk, reader, told = Desk(spec_of("a")), ScriptedReader(), Told()
-    watching = Watching(lambda: reader, told, desk.scheduler.state)
+    watching = Watching(lambda: reader, told)
+    watching.tell(desk.scheduler.state)
     told.waits_for(MemorySeen)
     assert len(reader.reads) == 1
 
@@ -79,7 +80,8 @@ def test_somebody_who_looks_has_readings_renewed(monkeypatch: pytest.MonkeyPatch
 
 def test_a_telemetry_that_has_ended_is_told_nothing() -> None:
     desk = Desk(spec_of("a"))
-    watching = Watching(ScriptedReader, Told(), desk.scheduler.state)
+    watching = Watching(ScriptedReader, Told())
+    watching.tell(desk.scheduler.state)
     end_actors()
     desk.say("load x a")
     watching.stir()
