@@ -62,7 +62,7 @@ def soak(chosen: list[Source], first_seed: int, is_over: Callable[[], bool], tal
 
 def _roll(number: int, tally: Tally) -> None:
     for configuration in sorted(SPECS):
-        turns = throw(random.Random(number), _LENGTHS)
+        turns = throw(random.Random(f"{number}/{configuration}"), _LENGTHS)
         try:
             play(SchedulerMachine(), configuration, turns)
         except Exception as error:
