@@ -38,7 +38,7 @@ def time_is_up(state: State, guard: Guard) -> None:
         _await(state, Seconds(state.now + _LOOK_AGAIN))
         return
     for name in taken:
-        state.record("model.shed", model=name, because=f"{excess} MiB too much are held")
+        state.record("model.shed", model=name, because=f"all models hold {excess} MiB too much")
         residency.stop(state, state.models[name])
     guard.watch = guard.watch.rested(state.spec.oom_guard_grace, state.now)
     state.stir_all()

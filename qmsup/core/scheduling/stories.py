@@ -31,6 +31,9 @@ _SENTENCES = {
     "swap.failed": "{model} could not be loaded: {because}",
     "swap.aborted": "loading {model} was given up while {because}",
     "model.crashed": "{model} died by itself: {because}",
+    "model.unused": "{model} is unloaded: nobody has used it for {because}",
+    "model.shed": "{model} is unloaded, since others want the GPU's memory and nobody uses it: {because}",
+    "model.measured": "{model} was measured to take {because} of the GPU",
 }
 """Decisions that are told in one way."""
 

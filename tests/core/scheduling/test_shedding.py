@@ -7,7 +7,10 @@ from typing import Any
 
 import pytest
 
-from qmsup.core.scheduling.events import ConfigApplied
+from qmsup.core.scheduling import stories
+from qmsup.core.scheduling.events import ConfigApplied, Woke
+from qmsup.core.scheduling.stories import Turn
+from qmsup.ids import EventNumber, ModelId
 from qmsup.spec import GroupSpec, HoldOn, Pool, SchedulerSpec, Spec
 from qmsup.units import MiB, Seconds
 from tests.support.scheduling import Desk, group, spec_of
@@ -184,7 +187,13 @@ def test_it_is_told_why() -> None:
     desk.say("woke")
 
     (shed,) = [record for record in desk.records() if record.decision == "model.shed"]
-    assert (shed.model, shed.because) == ("b", "300 MiB too much are held")
+    turn = Turn(EventNumber(1), Seconds(30.0), Woke(), desk.effects)
+    (told,) = stories.of_model(ModelId("b"), [turn])
+    assert told.text == (
+        "b is unloaded, since others want the GPU's memory and nobody uses it:"
+        " all models hold 300 MiB too much"
+    )
+    assert (shed.model, shed.because) == ("b", "all models hold 300 MiB too much")
 
 
 def test_a_reading_of_the_ram_holds_its_pool_to_what_is_there() -> None:
