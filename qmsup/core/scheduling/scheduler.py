@@ -110,7 +110,10 @@ class Scheduler:
         if has_passed or state.law.is_doubtful:
             _settle(state)
         _take(state, event)
-        _settle(state)
+        if state.line.size or state.law.is_doubtful:
+            _settle(state)
+        else:  # the usual case by far: nobody is there to fare otherwise
+            state.calm()
         if state.ending is not None:
             shutdown.go_on(state)
         if state.line.has_moved:

@@ -216,6 +216,7 @@ class State:
         """Everybody who was stirred is looked at now, and who holds back others is named anew."""
         self.is_stirred = False
         self.is_reordered = False
+        self.seen_order = None
         if self.stirred:
             self.stirred.clear()
         if self.closers.named:

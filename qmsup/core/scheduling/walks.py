@@ -25,9 +25,8 @@ def settle(state: State, walk: Callable[[State], None] | None = None) -> None:
         state: changed.
         walk: `drain`, or something slower that comes to the same.
     """
-    if not state.line.size:  # the usual case by far: nobody is there to fare otherwise
+    if not state.line.size:
         state.calm()
-        state.seen_order = None
         return
     is_first = True
     while is_first or _is_to_be_walked(state):
@@ -79,8 +78,8 @@ def drain(state: State) -> None:
 def begin_walk(state: State) -> None:
     """A walk about everybody takes everything into account, and names the closers anew."""
     state.line.has_held = False
-    state.seen_order = state.running
     state.calm()
+    state.seen_order = state.running
 
 
 def promote(state: State, waiter: Waiter, verdict: Serves | Joins | Starts | Refuses) -> None:
