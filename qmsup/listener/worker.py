@@ -28,11 +28,11 @@ from qmsup import log, places
 from qmsup.errors import ConfigError
 from qmsup.listener import log_pages, patience
 from qmsup.listener.arrival import Arrival, Arriving, arrival_of
+from qmsup.listener.awaited import await_body
 from qmsup.listener.deployment import Deployment, deployment_from_environment
 from qmsup.listener.descriptors import raise_limit
 from qmsup.listener.idle import Idle
 from qmsup.listener.inline import READ, Relayed
-from qmsup.listener.invitation import invite_late
 from qmsup.listener.link import Link
 from qmsup.listener.relay.engine import Engine, RelayOptions
 from qmsup.listener.relay.order import RelayOrder
@@ -201,7 +201,7 @@ class RelayWorker(gthread.ThreadWorker):
 
     @override
     def handle_request(self, req: Request, conn: gthread.TConn) -> bool | Relayed:  # type: ignore[override]  # see finish_request
-        invite_late(req, conn.sock)
+        await_body(req, conn.sock)
         try:
             return super().handle_request(req, conn)
         except _HandedOver as handed:

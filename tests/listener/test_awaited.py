@@ -1,4 +1,4 @@
-"""Clients that ask before they send."""
+"""Clients that ask before they send, and bodies that nobody reads."""
 
 import json
 from collections.abc import Iterator
@@ -87,3 +87,48 @@ def test_an_old_client_cannot_know_what_going_on_means(both: Both) -> None:
         client.sendall(_asking(f"Content-Length: {len(BODY)}", version="1.0") + BODY)
 
         assert read_all(client).startswith(b"HTTP/1.1 200")
+
+
+UNREAD = b"POST /v1/nothing HTTP/1.1\r\nHost: a\r\n"
+
+
+@pytest.mark.parametrize(
+    ("framing", "body", "lives"),
+    [
+        (b"Content-Length: 9\r\n\r\n", b"x" * 9, True),
+        (b"Content-Length: 90000\r\n\r\n", b"x" * 100, False),
+        (b"Transfer-Encoding: chunked\r\n\r\n", b"1\r\nx\r\n0\r\n\r\n", False),
+    ],
+)
+def test_an_answer_says_whether_its_connection_goes_on(
+    both: Both, framing: bytes, body: bytes, lives: bool
+) -> None:
+    running, _ = both
+    with running.connect() as client:
+        client.sendall(UNREAD + framing + body)
+        head = read_until(client, b"\r\n\r\n").lower()
+        assert head.startswith(b"http/1.1 404")
+        assert (b"connection: keep-alive" in head, b"connection: close" in head) == (
+            lives,
+            not lives,
+        )
+        if not lives:
+            read_all(client)
+            return
+        client.sendall(b"GET /version HTTP/1.1\r\nHost: a\r\n\r\n")
+        assert b"200 OK" in read_until(client, b'"version"')
+
+
+def test_a_body_that_was_read_keeps_its_connection_whatever_its_size(both: Both) -> None:
+    running, _ = both
+    body = json.dumps({"model": "nobody", "x": "x" * 200_000}).encode()
+    request = b"POST /v1/completions HTTP/1.1\r\nHost: a\r\n"
+    with running.connect() as client:
+        for framing, sent in (
+            (b"Content-Length: %d" % len(body), body),
+            (b"Transfer-Encoding: chunked", b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body)),
+        ):
+            client.sendall(request + framing + b"\r\n\r\n" + sent)
+            said = read_until(client, b"}}")
+            assert said.startswith(b"HTTP/1.1 404")
+            assert b"connection: keep-alive" in said.lower()
