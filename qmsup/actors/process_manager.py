@@ -191,8 +191,8 @@ class ProcessManager(pykka.ThreadingActor):
             case do.ReportReady():
                 self._tell_ready(incarnation)
             case do.ReportStopped():
-                _log.info("child.stopped", model=model, incarnation=incarnation)
                 self._report(ProcessStopped(model=model, incarnation=incarnation))
+                _log.info("child.stopped", model=model, incarnation=incarnation)
             case do.ReportFailed(reason=reason, last_lines=last_lines):
                 _log.warning("child.failed", model=model, incarnation=incarnation, reason=reason)
                 self._report(
@@ -210,15 +210,14 @@ class ProcessManager(pykka.ThreadingActor):
         running = self._hands.running
         assert running is not None
         model, pid, port = self._spec.id, running.child.pid, running.launch.port
-        _log.info("child.starting", model=model, incarnation=incarnation, pid=pid, port=port)
         self._report(ProcessStarting(model=model, incarnation=incarnation, pid=pid, port=port))
+        _log.info("child.starting", model=model, incarnation=incarnation, pid=pid, port=port)
 
     def _tell_ready(self, incarnation: Incarnation) -> None:
         running = self._hands.running
         assert running is not None
         model, pid, upstream = self._spec.id, running.child.pid, running.launch.upstream
         took_ms = round((_now() - self._started_at) * 1000)
-        _log.info("child.ready", model=model, incarnation=incarnation, pid=pid, took_ms=took_ms)
         self._report(
             ProcessReady(
                 model=model,
@@ -228,6 +227,7 @@ class ProcessManager(pykka.ThreadingActor):
                 total_slots=running.check.total_slots,
             )
         )
+        _log.info("child.ready", model=model, incarnation=incarnation, pid=pid, took_ms=took_ms)
         self._hands.note_ready()
         self._tell_footprint(incarnation, running)
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _PROC = Path("/proc")
+_FEW = 64
+"""So many pids are tried faster than all there are are listed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,11 +50,16 @@ def stat_of(pid: int) -> Stat | None:
 
 def all_stats(among: range | None = None) -> Iterator[Stat]:
     """Every process there is, or that has one of these pids, each at the moment it is looked at."""
-    for name in os.listdir(_PROC):  # noqa: PTH208 - thousands of entries, of which only the name is needed
-        if name.isdigit() and (among is None or int(name) in among):
-            stat = stat_of(int(name))
+    for pid in _pids() if among is None or len(among) > _FEW else among:
+        if among is None or pid in among:
+            stat = stat_of(pid)
             if stat is not None:
                 yield stat
+
+
+def _pids() -> list[int]:
+    names = os.listdir(_PROC)  # noqa: PTH208 - thousands of entries, of which only the name is needed
+    return [int(name) for name in names if name.isdigit()]
 
 
 def last_pid() -> int | None:

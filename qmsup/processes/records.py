@@ -9,7 +9,7 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from qmsup.errors import ChildError
@@ -18,6 +18,8 @@ from qmsup.processes import procfs
 from qmsup.spec import ModelSpec
 
 _NONCE_IN_NAME = 12
+_SIZE = 2048
+"""Bytes of each record, blanks at the end: more than its fields can have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,20 +98,24 @@ def owned(record: Record) -> Record:
 
 
 def write(record: Record) -> None:
-    """Keep a record, in place of an earlier one of the same child. Readers never see half of it.
+    """Keep a record, in place of an earlier one of the same child.
+
+    It is written over the earlier one, in one piece and of one size: so nobody reads half of it, and no start waits
+    for a disk, as it may for a renamed file. What the machine's own end may spoil means nothing after it.
 
     Raises:
         ChildError: the folder cannot be written.
     """
     path = record.path
-    fresh = path.with_suffix(".new")
+    text = json.dumps({name: getattr(record, name) for name in Record.__slots__})
     try:
         make_private(path.parent)
-        fresh.write_text(json.dumps(asdict(record)))
-        fresh.replace(path)
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            os.pwrite(file, text.ljust(_SIZE).encode(), 0)
+        finally:
+            os.close(file)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            fresh.unlink(missing_ok=True)
         message = f"cannot write {path}: {error.strerror}; set QMSUP_STATE_DIR to a folder of yours"
         raise ChildError(message) from error
 

@@ -24,6 +24,14 @@ def test_a_record_is_read_as_it_was_written(places: Path) -> None:
     assert list(records.read_all()) == []
 
 
+def test_a_shorter_record_leaves_nothing_of_a_longer_one(places: Path) -> None:
+    record = some_record()
+    records.write(replace(record, model="x" * 700, host="y" * 200))
+    records.write(record)
+
+    assert list(records.read_all()) == [record]
+
+
 def test_what_cannot_be_read_proves_nothing_and_goes(places: Path) -> None:
     records.write(some_record())
     for name, text in {"half.json": '{"model', "other.json": '{"a": 1}', "x.new": ""}.items():

@@ -21,7 +21,7 @@ from qmsup.core.scheduling.events import (
 )
 from qmsup.errors import ChildError
 from qmsup.ids import Incarnation, ModelId
-from qmsup.processes import records, stop
+from qmsup.processes import procfs, records, stop
 from qmsup.processes.child import NONCE_VARIABLE, Child
 from qmsup.processes.command import Launch
 from qmsup.processes.spawn import spawn
@@ -93,6 +93,8 @@ def running(
     )
     with suppress(ChildError):  # a disk without room, as some tests have it
         records.write(child.record)
+    mark = f"{NONCE_VARIABLE}={nonce}"  # seen only when the kernel is through with exec
+    wait_until(lambda: child.exit() is not None or procfs.has_in_environ(child.pid, mark))
     try:
         yield child
     finally:
