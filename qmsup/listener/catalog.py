@@ -1,7 +1,9 @@
 """What one listener shows: its models by id and alias, and what to say about a name that is neither."""
 
 import difflib
+import heapq
 import json
+from os.path import commonprefix
 
 from qmsup.errors import Code, Refusal, RequestError
 from qmsup.ids import ListenerName, ModelId
@@ -12,6 +14,7 @@ _NO_EDITS = Edits()
 _MAX_SHOWN_NAME = 120
 _NEAR = 3
 _CUTOFF = 0.5
+_COMPARED = 24
 
 
 class Catalog:
@@ -73,7 +76,10 @@ class Catalog:
     def _near(self, name: str) -> list[str]:
         listed = [n for n, model in self._by_name.items() if not model.unlisted]
         by_lower = {n.lower(): n for n in listed}
-        near = difflib.get_close_matches(name.lower(), by_lower, n=_NEAR, cutoff=_CUTOFF)
+        name = name.lower()
+        # To compare with hundreds of names that are all alike takes as long as dozens of requests.
+        likely = heapq.nlargest(_COMPARED, by_lower, key=lambda n: len(commonprefix((n, name))))
+        near = difflib.get_close_matches(name, likely, n=_NEAR, cutoff=_CUTOFF)
         return [by_lower[n] for n in near]
 
 

@@ -51,5 +51,14 @@ def test_three_names_at_most_are_suggested() -> None:
     assert _message(Catalog(spec, name), "CHAT").count("chat-") == 3
 
 
+def test_of_very_many_names_the_likely_ones_are_compared() -> None:
+    name = ListenerName("l")
+    models = [ModelSpec(id=ModelId(f"coder-{i}"), argv=("x",)) for i in range(500)]
+    models.append(ModelSpec(id=ModelId("chat-large"), argv=("x",)))
+    spec = Spec(models={m.id: m for m in models}, listeners={name: ListenerSpec(name=name)})
+
+    assert "did you mean chat-large?" in _message(Catalog(spec, name), "chat-larg")
+
+
 def test_a_name_without_an_end_is_cut() -> None:
     assert len(_message(Catalog(SPEC, MAIN), "x" * 1_000_000)) < 300
