@@ -250,8 +250,9 @@ def _add(state: State, model: Model, lease: Lease) -> None:
         state.listeners[lease.listener].leases[lease.id] = lease
     ttl.watch(state, model)
     state.touch(model)
-    if lease.is_job:
-        state.stir_all()  # who would stop the model is a closer no longer
+    is_first_render = model.running_spec.renders and len(model.leases) == 1
+    if lease.is_job or (is_first_render and state.line.past):
+        state.stir_all()  # a closer is kept by something else now, or is none any more
     elif state.line.size and any(
         group.case.wants is Wants.JOB for group in state.line.of_model(model.id)
     ):

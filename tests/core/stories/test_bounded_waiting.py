@@ -409,3 +409,17 @@ def test_neither_under_way_nor_done_may_a_load_make_it_stop_more(
         """)
 
     assert desk.say("r2 asks x") == ("r2 at 2" if waits else "stop y2, loading r2")
+
+
+def test_a_render_that_goes_on_after_all_keeps_a_closer_as_well_as_the_load_in_its_way() -> None:
+    desk = Desk(spec_of("a b c d", renders="c"), evicts={"a": "d"})
+    desk.play("""
+        r1 asks c            -> load c1, loading r1
+        c1 ready             -> grant r1
+        at 6                 ->
+        load x d             -> load d2
+        r2 asks a patience=0 -> r2 at 1
+        r1 accepts           ->
+        d2 ready             -> answer x done
+        r1 ends              -> stop d2, loading r2
+        """)
