@@ -3,7 +3,6 @@
 import difflib
 import heapq
 import json
-from os.path import commonprefix
 
 from qmsup.errors import Code, Refusal, RequestError
 from qmsup.ids import ListenerName, ModelId
@@ -78,9 +77,15 @@ class Catalog:
         by_lower = {n.lower(): n for n in listed}
         name = name.lower()
         # To compare with hundreds of names that are all alike takes as long as dozens of requests.
-        likely = heapq.nlargest(_COMPARED, by_lower, key=lambda n: len(commonprefix((n, name))))
+        likely = heapq.nlargest(_COMPARED, by_lower, key=lambda n: _alike(n, name))
         near = difflib.get_close_matches(name, likely, n=_NEAR, cutoff=_CUTOFF)
         return [by_lower[n] for n in near]
+
+
+def _alike(one: str, other: str) -> int:
+    """How many characters two names begin with alike."""
+    pairs = zip(one, other, strict=False)
+    return next((at for at, (a, b) in enumerate(pairs) if a != b), min(len(one), len(other)))
 
 
 def _edits_of(name: str, model: ModelSpec) -> Edits:
