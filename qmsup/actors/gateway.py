@@ -5,7 +5,7 @@ no thread of its own, no queue.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import assert_never
@@ -25,7 +25,7 @@ from qmsup.core.scheduling.events import (
 )
 from qmsup.core.scheduling.views import Tally
 from qmsup.errors import PeerError, Refusal
-from qmsup.ids import AskId, Epoch, LeaseId, WorkerId
+from qmsup.ids import AskId, Epoch, LeaseId, ListenerName, WorkerId
 from qmsup.log import Log
 from qmsup.transport.router import RouterSocket
 from qmsup.units import Seconds, ms_from_seconds, seconds_from_ms
@@ -100,6 +100,9 @@ class Gateway:
         self._askers: dict[AskId, _Asker] = {}
         self._expected: dict[AskId, Mapping[str, object]] = {}
         self._replies: OrderedDict[AskId, bytes] = OrderedDict()
+        self.on_activity: Callable[[ListenerName, object], None] = _ignore
+        """Takes what a listener's worker tells of requests that are over; `finished.read` reads it, where there is
+        time for it."""
 
     def read(self, sender: bytes, frame: bytes) -> Greeted | Heard | Asked | None:
         """What a frame says; None when it was dealt with here (unreadable, or a repeated question)."""
@@ -110,6 +113,9 @@ class Gateway:
         except PeerError as error:
             _log.warning("worker.unreadable", sender=_text(sender), because=str(error))
             self._send(sender, listening.Unwelcome(reason=str(error), greet=False))
+            return None
+        if isinstance(message, listening.Activity):
+            self.on_activity(message.listener, message.requests)
             return None
         worker = WorkerId(_text(sender))
         if isinstance(message, listening.Hello):
@@ -212,6 +218,10 @@ class Gateway:
     def _send(self, receiver: bytes, message: listening.FromScheduler) -> None:
         if not self._router.send(receiver, codec.encode(message)):
             _log.debug("worker.unreachable", worker=_text(receiver), message=type(message).__name__)
+
+
+def _ignore(_listener: ListenerName, _requests: object) -> None:
+    """Stands in until somebody keeps books."""
 
 
 @lru_cache(maxsize=_PEERS)

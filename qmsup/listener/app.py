@@ -46,8 +46,8 @@ class App:
         try:
             method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
             if method == "POST" and (relayed := RELAYED.get(path)) is not None:
-                self._keys.check(environ)
-                return order_for(environ, relayed, self._catalog, self._max_body)
+                key = self._keys.check(environ)
+                return order_for(environ, relayed, self._catalog, self._max_body, key)
             if method in _READING and (relayed := LOOKED_AT.get(path)) is not None:
                 return self._look(environ, relayed)
             if path.startswith(PREFIX) and method != "OPTIONS":
@@ -59,8 +59,8 @@ class App:
             return _broken(environ, start_response)
 
     def _look(self, environ: Environ, relayed: Relayed) -> RelayOrder:
-        self._keys.check(environ)
-        order = order_for(environ, relayed, self._catalog, self._max_body)
+        key = self._keys.check(environ)
+        order = order_for(environ, relayed, self._catalog, self._max_body, key)
         try:
             self._pages.check_loaded(order.model)
         except RequestError:
@@ -72,8 +72,8 @@ class App:
     def _pass_through(
         self, environ: Environ, start_response: StartResponse
     ) -> Iterable[bytes] | RelayOrder:
-        self._keys.check(environ)
-        answer = passed_through(environ, self._catalog, self._max_body)
+        key = self._keys.check(environ)
+        answer = passed_through(environ, self._catalog, self._max_body, key)
         if isinstance(answer, RelayOrder):
             return answer
         headers = [("Location", answer.location), ("Content-Length", "0")]

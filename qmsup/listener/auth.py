@@ -17,16 +17,19 @@ class Keys:
         # Digests are of one length, so a comparison tells nothing about a key's.
         self._digests = tuple(_digest(key.encode()) for key in keys)
 
-    def check(self, environ: Environ) -> None:
+    def check(self, environ: Environ) -> str:
         """Let the request pass, or not.
 
         The key is looked for in `Authorization: Bearer …`, bare `Authorization` and `X-Api-Key`.
+
+        Returns:
+            Which key it came with, by its place in the configuration, from 1; "" = none is needed.
 
         Raises:
             RequestError: None of the keys came with it.
         """
         if not self._digests:
-            return
+            return ""
         offered = [_digest(key.encode("latin-1", "replace")) for key in _offered(environ)]
         # Every pair is compared, always: how long it takes says nothing about which was close.
         matches = [
@@ -40,6 +43,7 @@ class Keys:
                     message=f"the API key {problem}: send it as `Authorization: Bearer KEY`",
                 )
             )
+        return str(matches.index(True) % len(self._digests) + 1)
 
     def check_operator(self, environ: Environ) -> None:
         """Let what is the operator's business pass: who has a key, or where there is none, a program of this machine.

@@ -19,6 +19,7 @@ from typing import Protocol, assert_never
 
 from qmsup.errors import Code, PeerError, Refusal
 from qmsup.ids import Epoch, ListenerName, RequestId, WorkerId
+from qmsup.listener.activity import Activity
 from qmsup.listener.questions import Questions, code_of
 from qmsup.log import Log
 from qmsup.transport.dealer import DealerSocket
@@ -100,6 +101,8 @@ class Link:
         self._open: dict[RequestId, _Open] = {}
         self._leases: dict[RequestId, _Lease] = {}
         self._questions = Questions()
+        self.activity = Activity(listener)
+        """Of requests that are over; told with the next beat."""
         self._outbox: list[bytes] = []
         self._urgent = False
         self._deferred_at = 0.0
@@ -144,7 +147,8 @@ class Link:
                 _log.exception("link.broken")
 
     def take_questions(self) -> None:
-        """Send what other threads asked."""
+        """Send what other threads asked, after all that has happened: an answer may count it."""
+        self._outbox += self.activity.take()
         for frame in self._questions.take_new():
             self._send(frame)
 
@@ -177,6 +181,7 @@ class Link:
         self._accept()  # first: the beat counts them among the held
         beat = Beat(waiting=len(self._open), held=len(self._leases), configured=self._configured)
         self._send(codec.encode(beat))
+        self._outbox += self.activity.take()
         late: list[_Open] = []
         for entry in self._open.values():
             if not entry.is_answered and now - entry.since >= self.grace:
@@ -211,7 +216,7 @@ class Link:
 
     def close(self) -> None:
         """Send what is left, and close; threads that ask find no scheduler."""
-        self._dealer.send(self._outbox)
+        self._dealer.send([*self._outbox, *self.activity.take()])
         self._outbox = []
         self._dealer.close()
         self._questions.close()

@@ -22,7 +22,9 @@ _JSON = "application/json"
 _MOST_IN_QUERY = 100
 
 
-def order_for(environ: Environ, relayed: Relayed, catalog: Catalog, max_body: int) -> RelayOrder:
+def order_for(
+    environ: Environ, relayed: Relayed, catalog: Catalog, max_body: int, key: str = ""
+) -> RelayOrder:
     """Read and judge a request for a model.
 
     Args:
@@ -30,6 +32,7 @@ def order_for(environ: Environ, relayed: Relayed, catalog: Catalog, max_body: in
         relayed: What its path is.
         catalog: What this listener shows.
         max_body: In bytes.
+        key: Which of the listener's it came with.
 
     Raises:
         RequestError: It cannot be served as it stands.
@@ -66,6 +69,7 @@ def order_for(environ: Environ, relayed: Relayed, catalog: Catalog, max_body: in
             timeout=wish(environ, "HTTP_X_QM_TIMEOUT_MS"),
             conversation=conversation,
             client="" if conversation else client_of(environ),
+            key=key,
             origin=environ.get("HTTP_ORIGIN"),
         )
     except BaseException:

@@ -18,6 +18,8 @@ import re
 from dataclasses import dataclass
 from enum import Enum, StrEnum
 
+from qmsup.listener.tokens import TAIL, Figures, figures_in, tokens_of
+
 _SUCCESS = range(200, 300)
 _OVERLAP = 63
 """One byte less than the longest match: what of it may have come before."""
@@ -82,10 +84,23 @@ class Reading:
         pieces: what came and was not looked through yet: the body without the framing of its transfer.
     """
 
-    __slots__ = ("_before", "_errors", "_has_call", "_has_error", "_words", "pieces")
+    __slots__ = (
+        "_before",
+        "_begins_with_figures",
+        "_errors",
+        "_figures",
+        "_has_call",
+        "_has_error",
+        "_tail",
+        "_words",
+        "pieces",
+    )
 
     def __init__(self, dialect: Dialect, *, is_event_stream: bool) -> None:
         self._words = _WORDS[dialect]
+        self._begins_with_figures = is_event_stream and dialect is Dialect.MESSAGES
+        self._figures: Figures = {}
+        self._tail = b""
         self._errors = _ERROR.search if is_event_stream else None
         self.pieces: list[bytes] = []
         self._before = b"\n"  # what starts the body starts a line
@@ -98,8 +113,17 @@ class Reading:
             self._look()
 
     def _look(self) -> None:
-        window = self._before + b"".join(self.pieces)
-        self.pieces.clear()
+        pieces = self.pieces
+        fresh = pieces[0] if len(pieces) == 1 else b"".join(pieces)
+        pieces.clear()
+        size = len(fresh)
+        self._tail = fresh[-TAIL:] if size >= TAIL else (self._tail + fresh)[-TAIL:]
+        if self._begins_with_figures:  # those of the prompt; the end tells of the answer alone
+            self._begins_with_figures = False
+            self._figures = figures_in(fresh.partition(b"\n\n")[0])
+        if self._words is None and self._errors is None:
+            return
+        window = self._before + fresh
         self._before = window[-_OVERLAP:]
         words = self._words
         if words is not None and words.sign in window and words.call.search(window):
@@ -118,9 +142,20 @@ class Reading:
             return Outcome.FINISHED
         return Outcome.UNKNOWN
 
+    def tokens(self) -> tuple[int | None, int | None]:
+        """Tokens of the prompt and of the answer, as far as what passed told them."""
+        if self.pieces:
+            self._look()
+        return tokens_of(self._figures | figures_in(self._tail))
+
 
 def reading_of(
-    dialect: Dialect, *, status: int, is_event_stream: bool, is_encoded: bool
+    dialect: Dialect,
+    *,
+    status: int,
+    is_event_stream: bool,
+    is_encoded: bool,
+    is_json: bool = False,
 ) -> Reading | Outcome:
     """What to read an answer with, or its outcome where its body has no say in it.
 
@@ -129,11 +164,12 @@ def reading_of(
         status: of the answer.
         is_event_stream: it may end in an error event, whatever its status said.
         is_encoded: the body is compressed.
+        is_json: it may tell how many tokens it took, whatever the dialect.
     """
     if status not in _SUCCESS:
         return Outcome.FAILED
     if is_encoded:
         return Outcome.FINISHED if dialect is Dialect.NONE else Outcome.UNKNOWN
-    if dialect is Dialect.NONE and not is_event_stream:
+    if dialect is Dialect.NONE and not is_event_stream and not is_json:
         return Outcome.FINISHED
     return Reading(dialect, is_event_stream=is_event_stream)

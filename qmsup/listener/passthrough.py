@@ -31,13 +31,16 @@ class Elsewhere:
     location: str
 
 
-def passed_through(environ: Environ, catalog: Catalog, max_body: int) -> RelayOrder | Elsewhere:
+def passed_through(
+    environ: Environ, catalog: Catalog, max_body: int, key: str = ""
+) -> RelayOrder | Elsewhere:
     """Read and judge a request for a model's own server. Its body is anybody's: it is not looked into.
 
     Args:
         environ: The request; its body is read.
         catalog: What this listener shows.
         max_body: In bytes.
+        key: Which of the listener's it came with.
 
     Raises:
         RequestError: It cannot be served as it stands.
@@ -66,6 +69,7 @@ def passed_through(environ: Environ, catalog: Catalog, max_body: int) -> RelayOr
             timeout=wish(environ, "HTTP_X_QM_TIMEOUT_MS"),
             conversation=conversation,
             client="" if conversation else client_of(environ),
+            key=key,
             origin=environ.get("HTTP_ORIGIN"),
         )
     except BaseException:

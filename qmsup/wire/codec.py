@@ -3,14 +3,16 @@
 Encoders and decoders are made once: making one costs more than using it a hundred times.
 """
 
+from collections.abc import Sequence
 from typing import TypeVar
 
 import msgspec
 
 from qmsup.errors import Code, PeerError
+from qmsup.ids import ListenerName
 from qmsup.wire import controlling, listening
 from qmsup.wire.controlling import Question, Reply, Trouble
-from qmsup.wire.listening import FromScheduler, FromWorker, Hello, Welcome
+from qmsup.wire.listening import Activity, Finished, FromScheduler, FromWorker, Hello, Welcome
 
 _Body = TypeVar("_Body", bound=msgspec.Struct)
 
@@ -21,6 +23,7 @@ _packer = msgspec.msgpack.Encoder()
 _from_worker = msgspec.msgpack.Decoder(FromWorker)
 _from_scheduler = msgspec.msgpack.Decoder(FromScheduler)
 _anything = msgspec.msgpack.Decoder()
+_finished = msgspec.msgpack.Decoder(tuple[Finished, ...])
 
 _writer = msgspec.json.Encoder()
 _question = msgspec.json.Decoder(Question)
@@ -75,6 +78,25 @@ def decode_from_scheduler(frame: bytes) -> FromScheduler:
     if type(message) is Welcome and message.version != listening.VERSION:
         raise PeerError(_other_version("the scheduler", message.version))
     return message
+
+
+def encode_activity(listener: ListenerName, requests: Sequence[Finished]) -> bytes:
+    """Requests that are over, as one frame."""
+    return _packer.encode(
+        Activity(listener=listener, requests=msgspec.Raw(_packer.encode(requests)))
+    )
+
+
+def decode_requests(requests: msgspec.Raw) -> tuple[Finished, ...]:
+    """The requests that an `Activity` tells of.
+
+    Raises:
+        PeerError: they are none.
+    """
+    try:
+        return _finished.decode(requests)
+    except _UNREADABLE as e:
+        raise PeerError(f"a listener worker told of requests what cannot be read: {e}") from e
 
 
 def encode_question(question: Question) -> bytes:

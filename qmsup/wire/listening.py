@@ -96,6 +96,54 @@ class Beat(msgspec.Struct, tag="beat", array_like=True, frozen=True):
     configured: str = ""
 
 
+class Finished(msgspec.Struct, array_like=True, frozen=True):
+    """What became of one request. No prompt and no key is in it. None = not known, or not so far.
+
+    Attributes:
+        time: when it arrived, in Unix seconds.
+        ms: from then to its end.
+        outcome: as in `Done`.
+        status: of the HTTP answer; 0 = the client had gone before there was one.
+        path: as the model's server knows it, without the query.
+        key: which of the listener's keys it came with, by its place, from 1; "" = none is needed.
+        fingerprint: of the conversation, else of the client.
+        wait_ms: from its arrival to its grant.
+        ttft_ms: from its arrival to the first bytes of the model's server.
+        tokens_in: of the prompt, those included that the server had cached.
+        bytes: sent to the client, heads and comments included.
+    """
+
+    request: RequestId
+    model: ModelId
+    time: float
+    ms: int
+    outcome: str
+    status: int = 0
+    method: str = ""
+    path: str = ""
+    key: str = ""
+    fingerprint: str = ""
+    streaming: bool = False
+    wait_ms: int | None = None
+    ttft_ms: int | None = None
+    tokens_in: int | None = None
+    tokens_out: int | None = None
+    bytes: int = 0
+    route: str = ""
+    host: str = "local"
+
+
+class Activity(msgspec.Struct, tag="activity", array_like=True, frozen=True):
+    """Requests of a listener that are over. Nothing answers it, and nobody decides by it.
+
+    Attributes:
+        requests: `Finished` each, not read before somebody wants to know.
+    """
+
+    listener: ListenerName
+    requests: msgspec.Raw
+
+
 class Welcome(msgspec.Struct, tag="welcome", array_like=True, frozen=True):
     """The scheduler's answer to Hello. A changed epoch means a new scheduler: greet it with all that is live."""
 
@@ -158,5 +206,5 @@ class Unwelcome(msgspec.Struct, tag="unwelcome", array_like=True, frozen=True):
     greet: bool
 
 
-FromWorker = Hello | Ask | Leave | Accepted | Declined | Done | Beat
+FromWorker = Hello | Ask | Leave | Accepted | Declined | Done | Beat | Activity
 FromScheduler = Welcome | Configured | Granted | Refused | CutOff | Moved | Loading | Unwelcome

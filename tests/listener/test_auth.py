@@ -52,6 +52,22 @@ def test_a_key_of_this_port_opens_it_and_goes_no_further(headers: dict[str, str]
     assert parsed(order.head)[1].keys() == {"content-length", "connection"}
 
 
+@pytest.mark.parametrize(
+    ("headers", "key"),
+    [
+        ({"X-Api-Key": "sk-first"}, "1"),
+        ({"X-Api-Key": UMLAUT}, "2"),
+        ({"Authorization": "Bearer wrong", "X-Api-Key": UMLAUT}, "2"),
+    ],
+)
+def test_which_key_it_was_is_known_by_its_place(headers: dict[str, str], key: str) -> None:
+    assert ordered(BODY, headers=headers, app=app_of(LOCKED)).key == key
+
+
+def test_without_keys_it_was_none() -> None:
+    assert ordered(BODY, headers={"X-Api-Key": "sk-first"}).key == ""
+
+
 @pytest.mark.parametrize("headers", BAD)
 def test_anything_else_does_not(headers: dict[str, str]) -> None:
     answer = refused(BODY, headers=headers, app=app_of(LOCKED))

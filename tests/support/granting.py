@@ -85,9 +85,10 @@ class GrantingScheduler:
                 self._changed.wait(left)
 
     def kinds(self) -> list[str]:
-        """What was heard, without beats."""
+        """What was heard, without beats and what travels with them."""
+        beside = listening.Beat | listening.Activity
         with self._changed:
-            return [type(m).__name__ for m in self.heard if not isinstance(m, listening.Beat)]
+            return [type(m).__name__ for m in self.heard if not isinstance(m, beside)]
 
     def _run(self) -> None:
         router = RouterSocket(self._endpoint)

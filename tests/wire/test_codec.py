@@ -267,3 +267,36 @@ def test_a_body_is_read_with_what_it_has() -> None:
 def test_a_body_of_another_shape_is_refused_in_words() -> None:
     with pytest.raises(PeerError, match=r"another Ps: Expected `array`, got `int`.*models"):
         codec.read_body({"models": 7}, bodies.Ps)
+
+
+# ---- requests that are over
+
+
+def test_requests_that_are_over_come_as_they_were_told() -> None:
+    told = [
+        listening.Finished(
+            request=RequestId("q-1"),
+            model=ModelId("m"),
+            time=1_700_000_000.25,
+            ms=12,
+            outcome="finished",
+            status=200,
+            tokens_in=5,
+        )
+    ]
+
+    message = codec.decode_from_worker(codec.encode_activity(ListenerName("main"), told))
+
+    assert isinstance(message, listening.Activity)
+    assert message.listener == "main"
+    assert codec.decode_requests(message.requests) == tuple(told)
+
+
+def test_what_is_no_request_is_refused_when_it_is_read() -> None:
+    frame = msgspec.msgpack.encode(["activity", "main", [["q-1", "m", "yesterday"]]])
+
+    message = codec.decode_from_worker(frame)
+
+    assert isinstance(message, listening.Activity)
+    with pytest.raises(PeerError, match="told of requests"):
+        codec.decode_requests(message.requests)

@@ -31,11 +31,11 @@ def test_it_lists_each_message_with_its_fields_in_order(kind: type[msgspec.Struc
     assert named == list(kind.__struct_fields__)
 
 
-def test_it_lists_what_a_greeting_tells_of_leases_and_waiters_in_order() -> None:
+def test_it_lists_what_is_told_of_leases_waiters_and_requests_that_are_over_in_order() -> None:
     elements = re.findall(r"`\[(request, model, [^`]*)\]`", PAGE)
 
     told = [[field.split(" = ")[0] for field in element.split(", ")] for element in elements]
-    kinds = (listening.Holding, listening.Waiting)
+    kinds = (listening.Holding, listening.Waiting, listening.Finished)
     assert told == [list(kind.__struct_fields__) for kind in kinds]
 
 

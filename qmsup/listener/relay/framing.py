@@ -201,6 +201,7 @@ class HeadLines:
         is_encoded: the payload is compressed.
         counted: the Content-Length; None = there is none.
         coding: the Transfer-Encoding; None = there is none.
+        is_json: the payload is.
     """
 
     status: int
@@ -210,6 +211,7 @@ class HeadLines:
     is_encoded: bool = False
     counted: int | None = None
     coding: bytes | None = None
+    is_json: bool = False
 
 
 def read_head(buffer: bytes, *, method: str) -> Head | int:
@@ -303,7 +305,7 @@ def _final(status: int, reason: bytes, lines: list[bytes]) -> HeadLines:
     fields: list[tuple[bytes, bytes]] = []
     counted: bytes | None = None
     coding: bytes | None = None
-    is_event_stream = is_encoded = False
+    is_event_stream = is_encoded = is_json = False
     for line in lines:
         name, colon, value = line.partition(b":")
         name = name.lower()
@@ -315,7 +317,9 @@ def _final(status: int, reason: bytes, lines: list[bytes]) -> HeadLines:
         elif name == b"transfer-encoding":
             coding = value if coding is None else coding + b"," + value
         elif name == b"content-type":
-            is_event_stream = value.strip().lower().startswith(b"text/event-stream")
+            kind = value.strip().lower()
+            is_event_stream = kind.startswith(b"text/event-stream")
+            is_json = kind.startswith(b"application/json")
         elif name == b"content-encoding":
             is_encoded = value.strip().lower() not in (b"", b"identity")
     return HeadLines(
@@ -326,6 +330,7 @@ def _final(status: int, reason: bytes, lines: list[bytes]) -> HeadLines:
         is_encoded,
         None if counted is None else int(counted),
         coding,
+        is_json,
     )
 
 

@@ -15,12 +15,13 @@ from functools import lru_cache
 from qmsup.errors import Refusal
 from qmsup.ids import RequestId
 from qmsup.listener.link import Link
+from qmsup.listener.relay import account
+from qmsup.listener.relay.account import Account
 from qmsup.listener.relay.lingering import Lingering
 from qmsup.listener.relay.loop import Loop
 from qmsup.listener.relay.machine import Ending, Exchange, Phase
 from qmsup.listener.relay.order import RelayOrder
 from qmsup.listener.relay.sending import Sending
-from qmsup.log import Log
 from qmsup.units import Seconds
 from qmsup.wire.listening import Granted
 
@@ -38,8 +39,6 @@ _CONNECT_WITHIN = Seconds(10.0)
 _STALLED_AFTER = Seconds(300.0)
 """A client that takes no byte for so long while some wait for it is gone, whatever its connection says."""
 _RESET = struct.pack("ii", 1, 0)
-
-_log = Log("relay")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +59,7 @@ class Held:
     """See the module. It is the link's Asker for its request."""
 
     __slots__ = (
+        "_account",
         "_exchange",
         "_fd",
         "_give_back",
@@ -67,23 +67,18 @@ class Held:
         "_is_over",
         "_is_paused",
         "_is_reported",
-        "_line",
         "_link",
         "_loop",
-        "_model",
         "_order",
         "_rest",
         "_sending",
         "_sent",
-        "_since",
         "_sock",
         "_tries",
         "_upstream",
         "_upstream_fd",
-        "_waited_ms",
         "_waits_since",
         "_where",
-        "method",
         "request",
     )
 
@@ -96,10 +91,8 @@ class Held:
         give_back: Callable[[bool], None],
     ) -> None:
         self.request: RequestId = order.request
-        self.method = order.method
-        self._model = order.model
-        self._waited_ms: int | None = None
         loop = home.loop
+        self._account = Account(order, loop.now)
         self._home = home
         self._loop = loop
         self._link = home.link
@@ -107,14 +100,12 @@ class Held:
         self._fd = sock.fileno()
         self._exchange = exchange
         self._order: RelayOrder | None = order
-        self._line = order.head.partition(b"\r\n")[0]
         self._give_back = give_back
         self._upstream: socket.socket | None = None
         self._upstream_fd = -1
         self._sending: Sending | None = None
         self._where = ""
         self._rest = b""
-        self._since = loop.now
         self._waits_since = loop.now
         self._sent = 0
         self._tries = 0
@@ -136,7 +127,7 @@ class Held:
     def on_granted(self, grant: Granted) -> None:
         """The request may go to the child."""
         self._exchange.granted(grant)
-        self._waited_ms = grant.waited_ms
+        self._account.waited_ms = grant.waited_ms
         self._where = grant.upstream
         self._connect()
 
@@ -272,8 +263,10 @@ class Held:
         self._is_over = True
         self._rest = b""
         self._home.held.discard(self)
+        told = self._account.close(self._exchange, self._sent, self._loop.now)
+        self._link.activity.add(told)
         if self._home.access_log:
-            self._log()
+            account.log(told)
 
     # ---- the upstream's side
 
@@ -339,6 +332,8 @@ class Held:
         except OSError as error:
             self._lose(error)
             return
+        if not self._account.first_at:
+            self._account.first_at = self._loop.now
         exchange = self._exchange
         self._say(exchange.receive(data) if data else exchange.upstream_closed())
 
@@ -375,20 +370,6 @@ class Held:
             self._is_reported = True
             exchange = self._exchange
             self._link.done(self.request, exchange.outcome, served=exchange.served)
-
-    def _log(self) -> None:
-        _log.info(
-            "request",
-            method=self.method,
-            path=self._line.split(b" ", 2)[1].partition(b"?")[0].decode("latin-1"),
-            model=self._model,
-            status=self._exchange.status,
-            outcome=self._exchange.outcome,
-            bytes=self._sent,
-            ms=round((self._loop.now - self._since) * 1000),
-            wait_ms=self._waited_ms,
-            request=self.request,
-        )
 
 
 @lru_cache(maxsize=256)

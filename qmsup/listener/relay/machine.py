@@ -194,6 +194,11 @@ class Exchange:
         self.ending = Ending.CLOSE
         self.outcome = Outcome.ABANDONED
 
+    def tokens(self) -> tuple[int | None, int | None]:
+        """Tokens of the prompt and of the answer, as far as the answer told them; None = it did not."""
+        reading = self._reading
+        return reading.tokens() if isinstance(reading, Reading) else (None, None)
+
     # ---- inside
 
     def _note(self, status: bytes, now: float) -> bytes:
@@ -247,6 +252,7 @@ class Exchange:
             status=head.lines.status,
             is_event_stream=head.lines.is_event_stream,
             is_encoded=head.lines.is_encoded,
+            is_json=head.lines.is_json,
         )
         if self._head_is_out:
             self.phase = Phase.BODY

@@ -21,6 +21,7 @@ class RelayOrder:
         dialect: how its answer tells of tool calls.
         hold, patience, timeout: what the client's headers said; None = nothing.
         client: who asks, where nothing is known of the conversation.
+        key: which of the listener's keys it came with, by its place; "" = none is needed.
     """
 
     request: RequestId
@@ -35,5 +36,6 @@ class RelayOrder:
     timeout: Seconds | None = None
     conversation: str = ""
     client: str = ""
+    key: str = ""
     origin: str | None = None
     """The client's `Origin`, for CORS headers on answers the engine writes itself."""
