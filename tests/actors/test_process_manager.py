@@ -410,23 +410,6 @@ def test_an_upstream_that_is_no_address_is_a_start_that_failed(
     assert "models.m.proxy" in reports.wait_for(ProcessFailed, 1).reason
 
 
-def test_many_starts_leave_no_descriptor_behind(manage: Manage, reports: Reports) -> None:
-    owner = manage(fake_spec("--load-seconds", "0.03"))
-    owner.tell(ensure(1))
-    reports.wait_for(ProcessReady, 1)
-    owner.tell(stop(1))
-    reports.wait_for(ProcessStopped, 1)
-    before = psutil.Process().num_fds()
-
-    for number in range(2, 6):
-        owner.tell(ensure(number))
-        reports.wait_for(ProcessStarting, number)
-        owner.tell(stop(number))
-        reports.wait_for(ProcessStopped, number)
-
-    assert psutil.Process().num_fds() == before
-
-
 def grandchild_in(places: Path) -> int:
     log = places / "state/logs/m.log"
     found: list[str] = []
