@@ -1,7 +1,7 @@
 """The VRAM budget policy: the target is loaded beside what runs, and no more is stopped than makes it fit."""
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from qmsup.core.eviction.groups import GroupPolicy
@@ -9,6 +9,23 @@ from qmsup.ids import ModelId
 from qmsup.units import MiB
 
 _UNKNOWN = MiB(0)
+_MOST_REMEMBERED = 64
+"""Sets of residents: a box asks for many targets beside the same few."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Residents:
+    """What runs beside a target.
+
+    Attributes:
+        total: charged for all of it.
+        unknown: nobody knows what these take.
+        known: what may be stopped, coldest first, with what each is charged.
+    """
+
+    total: MiB
+    unknown: tuple[ModelId, ...]
+    known: tuple[tuple[ModelId, MiB], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,6 +48,10 @@ class BudgetPolicy:
     ceiling: MiB | None = None
     persistent: frozenset[ModelId] = frozenset()
     fallback: GroupPolicy
+    _seen: dict[tuple[ModelId, ...], _Residents] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """What ran before, added up: it is the same for all targets."""
 
     @property
     def limit(self) -> MiB:
@@ -52,21 +73,35 @@ class BudgetPolicy:
         need = self.needs.get(target, _UNKNOWN)
         if need == _UNKNOWN:
             return self.fallback.eviction_for(target, running)
-        total = need
+        beside = tuple(running)
+        if target in beside:
+            beside = tuple(model for model in beside if model != target)
+        residents = self._charged(beside)
+        excess = MiB(need + residents.total - self.limit)
+        return (*residents.unknown, *coldest(residents.known, excess))
+
+    def _charged(self, running: tuple[ModelId, ...]) -> _Residents:
+        residents = self._seen.get(running)
+        if residents is None:
+            if len(self._seen) >= _MOST_REMEMBERED:
+                self._seen.clear()
+            residents = self._seen[running] = self._charge(running)
+        return residents
+
+    def _charge(self, running: tuple[ModelId, ...]) -> _Residents:
+        total = 0
         unknown: list[ModelId] = []
-        candidates: list[tuple[ModelId, MiB]] = []
+        known: list[tuple[ModelId, MiB]] = []
         for model in dict.fromkeys(running):
-            if model == target:
-                continue
             charge = self.charge_of(model)
+            total += charge
             if model in self.persistent:
-                total = MiB(total + charge)
-            elif charge == _UNKNOWN:
+                continue
+            if charge == _UNKNOWN:
                 unknown.append(model)
             else:
-                total = MiB(total + charge)
-                candidates.append((model, charge))
-        return (*unknown, *coldest(candidates, MiB(total - self.limit)))
+                known.append((model, charge))
+        return _Residents(total=MiB(total), unknown=tuple(unknown), known=tuple(known))
 
     def likeness(self, target: ModelId) -> Hashable:
         """What it takes; where that is unknown, what counts instead."""

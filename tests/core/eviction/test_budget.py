@@ -61,3 +61,17 @@ def test_a_resident_is_charged_by_what_it_runs_with() -> None:
 
     assert policy.eviction_for(ModelId("b"), [ModelId("a")]) == ("a",)
     assert policy.eviction_for(ModelId("a"), [ModelId("b")]) == ()
+
+
+def test_answers_are_the_same_whatever_ran_before() -> None:
+    def fresh() -> BudgetPolicy:
+        needs = {ModelId(f"m{n}"): MiB(n % 7 + 1) for n in range(100)}
+        return BudgetPolicy(needs=needs, charges={}, budget=MiB(9), fallback=GroupPolicy(groups={}))
+
+    policy = fresh()
+    runs = [tuple(ModelId(f"m{n}") for n in (first, first + 1)) for first in range(98)]
+
+    for running in runs * 2:
+        assert policy.eviction_for(ModelId("m99"), running) == fresh().eviction_for(
+            ModelId("m99"), running
+        )
