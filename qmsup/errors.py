@@ -35,6 +35,7 @@ class Code(StrEnum):
     INSUFFICIENT_VRAM = "insufficient_vram"
     CONTEXT_LENGTH_EXCEEDED = "context_length_exceeded"
     ROUTE_NOT_FOUND = "route_not_found"
+    JOB_NOT_FOUND = "job_not_found"
     BLOCKED_BY_PIN = "blocked_by_pin"
     DRAINING = "draining"
     NO_HOST = "no_host"
@@ -51,7 +52,7 @@ _CODES_BY_STATUS = {
     ),
     401: (Code.INVALID_API_KEY,),
     403: (Code.MODEL_NOT_ALLOWED,),
-    404: (Code.MODEL_NOT_FOUND, Code.ROUTE_NOT_FOUND, Code.NOT_FOUND),
+    404: (Code.MODEL_NOT_FOUND, Code.ROUTE_NOT_FOUND, Code.JOB_NOT_FOUND, Code.NOT_FOUND),
     405: (Code.METHOD_NOT_ALLOWED,),
     409: (Code.BLOCKED_BY_PIN,),
     413: (Code.BODY_TOO_LARGE,),

@@ -55,6 +55,21 @@ def feed_endpoint() -> str:
     return f"ipc://{feed_socket()}"
 
 
+def jobs_socket() -> Path:
+    """Where listeners' workers hand jobs to the scheduler process."""
+    return runtime_dir() / "jobs.sock"
+
+
+def jobs_dir() -> Path:
+    """A record and a document for each job, until some time after its end."""
+    return state_dir() / "jobs"
+
+
+def job_document(job: str) -> Path:
+    """How a job stands, as its clients read it. The id must be one (job_ids.is_job_id)."""
+    return jobs_dir() / f"{job}.document"
+
+
 def lock_file() -> Path:
     """Held by the one scheduler of this state folder; its text is the holder's pid."""
     return state_dir() / "scheduler.lock"

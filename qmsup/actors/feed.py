@@ -8,7 +8,7 @@ done in a thread of its own; the scheduler's makes the plain bodies and hands th
 import contextlib
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
@@ -64,6 +64,11 @@ class Subscribed:
     ask: AskId
     seq: Mapping[str, int]
     state: Bodies
+
+    def body(self, endpoint: str, epoch: Epoch, decisions: Sequence[object]) -> dict[str, object]:
+        """What the client reads."""
+        told = {"endpoint": endpoint, "epoch": epoch, "seq": self.seq, "state": self.state}
+        return {**told, "decisions": decisions}
 
 
 class FeedActor(pykka.ThreadingActor):

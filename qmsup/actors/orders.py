@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import assert_never
 
 from qmsup.actors.gateway import Gateway
+from qmsup.actors.job_desk import JobDesk
 from qmsup.actors.tree import ProcessTree
 from qmsup.core.scheduling.effects import (
     AbortStart,
@@ -37,11 +38,13 @@ class Orders:
         self,
         gateway: Gateway,
         processes: ProcessTree,
+        jobs: JobDesk,
         on_end: Callable[[], None],
         remember: Callable[[Remember], None],
     ) -> None:
         self._gateway = gateway
         self._processes = processes
+        self._jobs = jobs
         self._on_end = on_end
         self._remember = remember
 
@@ -61,8 +64,10 @@ class Orders:
             case EnsureReady() | Stop() | AbortStart():
                 self._processes.tell(effect)
             case Answer():
-                self._gateway.answer(effect)
+                if not self._jobs.answered(effect):
+                    self._gateway.answer(effect)
             case Record():
+                self._jobs.heard(effect)
                 _record(effect)
             case EndProcess():
                 self._on_end()

@@ -23,6 +23,8 @@ from qmsup.actors.copies import Copy
 from qmsup.actors.feed import FeedActor, FeedWanted, Subscribed
 from qmsup.actors.gateway import Asked, Gateway, Greeted, Heard
 from qmsup.actors.inbox import PollingInbox, TimeIsUp
+from qmsup.actors.job_desk import JobDesk
+from qmsup.actors.job_news import BeginJob, EndJob, KeepJob
 from qmsup.actors.journal_lines import Header
 from qmsup.actors.life import Life
 from qmsup.actors.orders import ORDERS, Orders
@@ -112,7 +114,10 @@ class SchedulerActor(pykka.ThreadingActor):
             self._workers = Workers(self._inbox)
             self._processes = ProcessTree(self._spec, self.actor_ref.tell)
             self._state = StateOnDisk()
-            self._orders = Orders(self._gateway, self._processes, self._end, self._state.remember)
+            self._jobs = JobDesk(self.actor_ref.tell, self._on_break)
+            self._orders = Orders(
+                self._gateway, self._processes, self._jobs, self._end, self._state.remember
+            )
             self._reload = Reload(self._spec, self._life, self._gateway, self.actor_ref.tell)
             offset = time.time() - _now()
             self._chronicle = Chronicle(
@@ -207,10 +212,14 @@ class SchedulerActor(pykka.ThreadingActor):
             case FeedWanted(prefixes=prefixes):
                 self._chronicle.onlooker.want(prefixes, _now())
             case Subscribed():
-                self._gateway.reply(message.ask, self._subscription(message))
+                recent = self._chronicle.onlooker.recent
+                body = message.body(places.feed_endpoint(), self._life.epoch, recent)
+                self._gateway.reply(message.ask, body)
             case MemorySeen(reading=reading):
                 self._watching.reading = self._chronicle.onlooker.reading = reading
                 self._chronicle.onlooker.stir(_now())
+            case BeginJob() | KeepJob() | EndJob():
+                self._jobs.take(message, self._core.state, self._handle)
             case _:
                 self._handle(message)  # type: ignore[arg-type] # actors tell events, nothing else
                 self._watching.heard(message)
@@ -335,15 +344,6 @@ class SchedulerActor(pykka.ThreadingActor):
                 )
             case verb:
                 self._gateway.reply(asked.ask, self._reading(verb, asked.args))
-
-    def _subscription(self, taken: Subscribed) -> dict[str, object]:
-        return {
-            "endpoint": places.feed_endpoint(),
-            "epoch": self._life.epoch,
-            "seq": taken.seq,
-            "state": taken.state,
-            "decisions": self._chronicle.onlooker.recent,
-        }
 
     def _reading(self, verb: str, args: Mapping[str, object]) -> object:
         match verb:

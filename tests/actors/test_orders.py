@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from qmsup.actors.gateway import Asked, Gateway
+from qmsup.actors.job_desk import JobDesk
 from qmsup.actors.orders import Orders
-from qmsup.actors.tree import ProcessTree
+from qmsup.actors.tree import ProcessTree, end_actors
 from qmsup.core.scheduling import effects as do
 from qmsup.core.scheduling.events import SeenBy
 from qmsup.errors import Code, Refusal
@@ -44,8 +45,9 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
-    endpoint = f"ipc://{tmp_path}/s"
+def desk(places: Path) -> Iterator[Desk]:
+    endpoint = f"ipc://{places}/s"
+    (places / "run").mkdir()
     router = RouterSocket(endpoint)
     dealer = DealerSocket(endpoint, WORKER.encode())
     dealer.send([b"here"])
@@ -53,8 +55,10 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
         pass
     gateway, ends, kept = Gateway(router, Epoch(3)), list[None](), list[do.Remember]()
     tree = ProcessTree(Spec(models={}), lambda _: None)
-    orders = Orders(gateway, tree, lambda: ends.append(None), kept.append)
+    jobs = JobDesk(lambda _: None, lambda: None)
+    orders = Orders(gateway, tree, jobs, lambda: ends.append(None), kept.append)
     yield Desk(orders, gateway, dealer, ends, kept)
+    end_actors()
     dealer.close()
     router.close()
     context.destroy()

@@ -1,0 +1,297 @@
+"""The job watcher: gives jobs to the models' servers, one grant each, and looks after them to their end.
+
+A job's request comes in from a listener's worker, under that request's grant. Its own lease is taken before anything
+is sent on, and it belongs to nobody but this watcher: whichever worker ends, and whenever, no job is lost with it.
+"""
+
+import json
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from types import TracebackType
+from typing import assert_never
+from urllib.parse import urlsplit
+
+import pykka
+from typing_extensions import override
+
+from qmsup.actors.inbox import PollingInbox, TimeIsUp
+from qmsup.actors.job_book import JobBook, JobRecord
+from qmsup.actors.job_calls import Calls, Turn
+from qmsup.actors.job_door import GoneError, Visit, Visitor, let_in
+from qmsup.actors.job_news import (
+    BeginJob,
+    ChildGone,
+    EndJob,
+    JobNews,
+    JobWish,
+    LeaseEnded,
+    LeaseGiven,
+    LeaseRefused,
+)
+from qmsup.actors.job_rounds import Rounds
+from qmsup.errors import Code, Refusal, status_of
+from qmsup.ids import LeaseId, RequestId
+from qmsup.job_ids import job_id, job_path, new_lease_id
+from qmsup.log import Log
+from qmsup.units import Seconds
+from qmsup.upstream import job_answers
+from qmsup.upstream.call import Answered, Unanswered, Wanted
+
+_KINDS = {"/sdcpp/v1/img_gen": "img_gen", "/sdcpp/v1/vid_gen": "vid_gen"}
+_JOBS, _CANCEL = job_path(""), "/cancel"
+_BEGUN_WITHIN = Seconds(100.0)
+"""Less than the lease lives unrenewed. Its server answers at once, unless requests of others block it."""
+_CANCELLED_WITHIN = Seconds(20.0)
+_JSON = "application/json"
+_SUCCESS = range(200, 300)
+
+_log = Log("jobs")
+
+
+@dataclass(frozen=True, slots=True)
+class _Errand:
+    """A job that waits for its lease, or for its server's word."""
+
+    visitor: Visitor
+    visit: Visit
+    kind: str
+
+
+class JobWatcher(pykka.ThreadingActor):
+    """Tell it LeaseGiven, LeaseRefused, LeaseEnded and ChildGone; the rest comes through the door."""
+
+    def __init__(
+        self,
+        *,
+        door: socket.socket,
+        report: Callable[[JobWish], None],
+        on_break: Callable[[], None],
+    ) -> None:
+        """Made by the scheduler actor.
+
+        Args:
+            door: listens for workers, and does not block; closed with this.
+            report: takes what the scheduler is to do about leases; must not wait.
+            on_break: called when this actor cannot go on.
+        """
+        super().__init__()
+        assert isinstance(self.actor_inbox, PollingInbox), "made below"
+        self._inbox = self.actor_inbox
+        self._door = door
+        self._report = report
+        self._on_break = on_break
+        self._book = JobBook()
+        self._calls = Calls(self._inbox)
+        self._rounds = Rounds(self._book, self._calls, report)
+        self._visitors: set[Visitor] = set()
+        self._errands: dict[LeaseId, _Errand] = {}
+
+    @staticmethod
+    @override
+    def _create_actor_inbox() -> PollingInbox:
+        return PollingInbox()
+
+    @override
+    def on_start(self) -> None:
+        self._inbox.watch(self._door.fileno(), lambda: Turn(self._let_in))
+        self._rounds.recall()
+        self._plan()
+
+    @override
+    def on_stop(self) -> None:
+        self._close()
+
+    @override
+    def on_failure(
+        self,
+        exception_type: type[BaseException] | None,
+        exception_value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        # A fresh process goes on with every job: their records are on disk, their leases in `state.db`.
+        _log.exception("jobs.broke")
+        self._close()
+        self._on_break()
+
+    @override
+    def on_receive(self, message: JobNews | TimeIsUp | Turn) -> None:
+        match message:
+            case Turn():
+                self._do(message)
+            case LeaseGiven():
+                if not self._rounds.lease_given(message.lease):
+                    self._send(message)
+            case LeaseRefused(lease=lease, refusal=refusal):
+                if (errand := self._errands.pop(lease, None)) is not None:
+                    errand.visit.body.close()
+                    self._refuse(errand.visitor, refusal)
+            case LeaseEnded(lease=lease, because=because):
+                self._rounds.lease_ended(lease, because)
+            case ChildGone(lease=lease):
+                self._rounds.child_gone(lease)
+            case TimeIsUp():
+                now = Seconds(time.monotonic())
+                self._calls.work(now)
+                self._rounds.work(now)
+            case unexpected:
+                assert_never(unexpected)
+        self._plan()
+
+    def _do(self, turn: Turn) -> None:
+        try:
+            turn.do()
+        except Exception:  # noqa: BLE001 - one job's misfortune must not end all the others
+            _log.exception("job.broken")
+
+    def _plan(self) -> None:
+        times = (self._calls.due, self._rounds.due)
+        self._inbox.wake_at(min((t for t in times if t is not None), default=None))
+
+    def _close(self) -> None:
+        self._calls.close()
+        for visitor in self._visitors:
+            visitor.close()
+        self._visitors.clear()
+        Path(self._door.getsockname()).unlink(missing_ok=True)
+        self._door.close()
+        self._inbox.close()
+
+    # ---- who comes in
+
+    def _let_in(self) -> None:
+        visitor = let_in(self._door)
+        if visitor is not None:
+            self._visitors.add(visitor)
+            self._listen(visitor)
+
+    def _listen(self, visitor: Visitor) -> None:
+        turn = Turn(partial(self._read, visitor))
+        self._inbox.watch(visitor.fileno(), lambda: turn, events=visitor.events)
+
+    def _read(self, visitor: Visitor) -> None:
+        if visitor not in self._visitors:
+            return  # the readiness seen was of its number's next owner
+        try:
+            visit = visitor.receive()
+        except GoneError:
+            self._part(visitor)
+            return
+        if visit is not None:
+            self._inbox.forget(visitor.fileno())
+            self._serve(visitor, visit)
+
+    def _serve(self, visitor: Visitor, visit: Visit) -> None:
+        path = urlsplit(visit.target).path.removesuffix("/")
+        if visit.method == "POST" and (kind := _KINDS.get(path)) is not None:
+            lease = new_lease_id()
+            self._errands[lease] = _Errand(visitor, visit, kind)
+            self._report(BeginJob(lease=lease, request=RequestId(visit.request), purpose=kind))
+            return
+        visit.body.close()
+        is_cancel = path.startswith(_JOBS) and path.endswith(_CANCEL) and visit.method == "POST"
+        name = path.removeprefix(_JOBS).removesuffix(_CANCEL)
+        record = self._rounds.find(name) if is_cancel else None
+        if record is None:
+            refusal = Refusal(code=Code.JOB_NOT_FOUND, message=f"there is no job {name[:200]!r}")
+            self._refuse(visitor, refusal)
+        elif record.ended is not None:
+            self._show(visitor, 200, self._rounds.document(record))
+        else:
+            self._cancel(visitor, record)
+
+    def _refuse(self, visitor: Visitor, refusal: Refusal) -> None:
+        kind = "invalid_request_error" if status_of(refusal.code) < 500 else "server_error"  # noqa: PLR2004 - HTTP's border
+        error = {"message": refusal.message, "type": kind, "param": None, "code": refusal.code}
+        self._show(visitor, status_of(refusal.code), {"error": error})
+
+    def _show(self, visitor: Visitor, status: int, body: object) -> None:
+        self._answer(visitor, status, _JSON, json.dumps(body).encode())
+
+    def _answer(self, visitor: Visitor, status: int, content_type: str, body: bytes) -> None:
+        visitor.answer(status, content_type, body)
+        self._go_on(visitor)
+
+    def _go_on(self, visitor: Visitor) -> None:
+        if visitor not in self._visitors:
+            return
+        if visitor.go_on():
+            self._part(visitor)
+        else:
+            self._inbox.watch(visitor.fileno(), lambda: self._go_on(visitor), events=visitor.events)
+
+    def _part(self, visitor: Visitor) -> None:
+        self._inbox.forget(visitor.fileno())
+        self._visitors.discard(visitor)
+        visitor.close()
+
+    # ---- jobs
+
+    def _send(self, given: LeaseGiven) -> None:
+        """The lease is held: give the job to its server, if somebody still wants it."""
+        errand = self._errands.pop(given.lease, None)
+        if errand is None or errand.visitor.is_gone():
+            self._report(EndJob(lease=given.lease))
+            if errand is not None:
+                errand.visit.body.close()
+                self._part(errand.visitor)
+            return
+        visit = errand.visit
+        wanted = Wanted(
+            upstream=given.upstream,
+            method="POST",
+            target=visit.target,
+            body=visit.body,
+            length=visit.length,
+            content_type=visit.content_type,
+        )
+        self._calls.start(wanted, _BEGUN_WITHIN, lambda answer: self._begun(errand, given, answer))
+
+    def _begun(self, errand: _Errand, given: LeaseGiven, answer: Answered | Unanswered) -> None:
+        visitor = errand.visitor
+        begun = job_answers.begun(answer) if isinstance(answer, Answered) else None
+        if begun is not None and isinstance(answer, Answered):
+            record = JobRecord(
+                id=job_id(given.lease, begun.theirs),
+                theirs=begun.theirs,
+                lease=given.lease,
+                model=given.model,
+                incarnation=given.incarnation,
+                upstream=given.upstream,
+                kind=errand.kind,
+            )
+            self._rounds.watch(record, begun.document)
+            shown = job_answers.renamed(begun.document, record.id, job_path(record.id))
+            self._show(visitor, answer.status, shown)
+            return
+        self._report(EndJob(lease=given.lease))
+        if isinstance(answer, Answered) and answer.status not in _SUCCESS:
+            self._answer(visitor, answer.status, answer.content_type, answer.body)
+            return
+        because = answer.because if isinstance(answer, Unanswered) else "its answer names no job"
+        _log.warning("job.not_begun", model=given.model, because=because)
+        # To hang up says it all: the worker tells its client that the model's server failed.
+        self._part(visitor)
+
+    def _cancel(self, visitor: Visitor, record: JobRecord) -> None:
+        wanted = Wanted(
+            upstream=record.upstream, method="POST", target=job_path(record.theirs) + _CANCEL
+        )
+        self._calls.start(
+            wanted, _CANCELLED_WITHIN, lambda answer: self._cancelled(visitor, record, answer)
+        )
+
+    def _cancelled(
+        self, visitor: Visitor, record: JobRecord, answer: Answered | Unanswered
+    ) -> None:
+        if isinstance(answer, Unanswered):
+            message = f"the server of job {record.id} did not answer: {answer.because}"
+            self._refuse(visitor, Refusal(code=Code.UPSTREAM_FAILED, message=message))
+        elif answer.status in _SUCCESS:
+            self._rounds.told(record.lease, answer)
+            self._show(visitor, answer.status, self._rounds.document(record))
+        else:
+            self._answer(visitor, answer.status, answer.content_type, answer.body)
