@@ -4,6 +4,7 @@ A history is plain turns, so it can be played again, cut down to what it fails b
 """
 
 import random
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
@@ -86,12 +87,20 @@ def _take(machine: SchedulerMachine, turn: Turn) -> None:
 
 def _failure(
     machine: SchedulerMachine, configuration: str, turns: Sequence[Turn]
-) -> tuple[type[Exception], int] | None:
+) -> tuple[type[Exception], int, str] | None:
     try:
         play(machine, configuration, turns)
     except Exception as error:  # noqa: BLE001 - told apart by type and place
-        return type(error), _last_line(error.__traceback__)
+        return type(error), _last_line(error.__traceback__), _gist(str(error))
     return None
+
+
+def _gist(text: str) -> str:
+    """What is wrong, without who it is wrong with: no brackets, no quotes, no numbers."""
+    before = ""
+    while text != before:
+        before, text = text, re.sub(r"\([^()]*\)|\[[^\[\]]*\]|\{[^{}]*\}|'[^']*'|\d+", "", text)
+    return text.partition("\n")[0]
 
 
 def _last_line(trace: TracebackType | None) -> int:
