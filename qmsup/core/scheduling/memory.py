@@ -4,7 +4,7 @@ Readings come as events, and only trusted ones do. While there is none, nothing 
 account: the budget alone decides, as it does on a box without telemetry.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
 from qmsup.core.scheduling.records import Child, Model, Swap, SwapPhase
@@ -55,13 +55,13 @@ def lack_before(state: State, model: Model, evict: Iterable[ModelId]) -> Lack | 
     if free is None or not need:
         return None
     gone = {*evict}
-    room = free + sum(entry.left for entry in state.memory.returning.values())
+    room = free + sum(entry.left - entry.unseen for entry in state.memory.returning.values())
     room += sum(_held_by(state, state.models[victim]) for victim in gone)
     stopping = sum(_freed_soon_by(state, m) for m in state.residents if m.id not in gone)
     if need > room + stopping:
         return Lack(need, MiB(room + stopping))
     claims = {swap.target: _claim(state, swap) for swap in state.swaps.values()}
-    room -= sum(claims.values()) + _taken_unseen(state)
+    room -= sum(claims.values()) + _taken_unseen(state, gone)
     if need <= room:
         return None
     return Lack(need, MiB(room), passes=True, loading=tuple(m for m in claims if claims[m]))
@@ -79,7 +79,8 @@ def lack_now(state: State, model: Model) -> Lack | None:
     if free is None or not need:
         return None
     others = [swap for swap in state.swaps.values() if swap.phase is SwapPhase.LOADING]
-    room = MiB(free - sum(_claim(state, swap) for swap in others) - _taken_unseen(state))
+    unseen = sum(entry.unseen for entry in state.memory.returning.values())
+    room = MiB(free - sum(_claim(state, swap) for swap in others) - _taken_unseen(state) - unseen)
     return Lack(need, room) if need > room else None
 
 
@@ -108,13 +109,13 @@ def child_ready(state: State, child: Child) -> None:
 def child_gone(state: State, incarnation: Incarnation) -> None:
     """A child's end was reported: what it held is on its way back, for as long as that may take."""
     memory = state.memory
-    held = memory.held.pop(incarnation, _NONE)
+    held, unseen = memory.held.pop(incarnation, _NONE), _NONE
     if (taking := memory.taking.get(incarnation)) is not None:
-        held = MiB(held + taking.left)
+        unseen = taking.left
         forget_taking(state, taking)
-    if memory.free is None or not held:
+    if memory.free is None or not held + unseen:
         return
-    entry = Returning(incarnation, held)
+    entry = Returning(incarnation, MiB(held + unseen), unseen=unseen)
     memory.returning[incarnation] = entry
     at = Seconds(state.now + state.spec.scheduler.settle)
     entry.alarm = state.deadlines.add(at, entry)
@@ -158,8 +159,10 @@ def _freed_soon_by(state: State, model: Model) -> int:
     return sum(state.memory.held.get(incarnation, _NONE) for incarnation in ending)
 
 
-def _taken_unseen(state: State) -> int:
-    return sum(entry.left for entry in state.memory.taking.values())
+def _taken_unseen(state: State, gone: Collection[ModelId] = ()) -> int:
+    """What children have taken that still seems free, but for these models'."""
+    back = {inc for name in gone for inc in state.models[name].incarnations}
+    return sum(entry.left for inc, entry in state.memory.taking.items() if inc not in back)
 
 
 def _claim(state: State, swap: Swap) -> int:

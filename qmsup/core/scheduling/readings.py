@@ -72,6 +72,8 @@ def measured(state: State, event: FootprintMeasured) -> None:
 
 def _now_free(state: State, free: MiB | None) -> None:
     state.memory.free = free
+    for entry in state.memory.returning.values():
+        entry.unseen = MiB(0)
     for model in state.models.values():
         memo = model.memo
         if memo is not None and free is not None and free >= memo.free + _FREED:

@@ -29,12 +29,14 @@ class Returning:
     Attributes:
         held: by the last reading before its end.
         returned: of that.
+        unseen: of that, what no reading has shown to be taken: it still counts as free.
         alarm: when it is waited for no longer.
     """
 
     incarnation: Incarnation
     held: MiB
     returned: MiB = MiB(0)
+    unseen: MiB = MiB(0)
     alarm: Alarm | None = None
 
     @property
