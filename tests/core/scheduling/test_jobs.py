@@ -112,6 +112,30 @@ STORIES = {
         """,
         evicts=A_FOR_B,
     ),
+    "a question that is repeated renews nothing": Story(
+        """
+        lease x j1 a 10 -> load a1
+        a1 ready        -> answer x done
+        at 9            ->
+        renew y j1 5    -> answer y done
+        at 13           ->
+        renew y j1 5    -> answer y done
+        r1 asks b       -> r1 at 1
+        at 14           -> stop a1, loading r1
+        """,
+        evicts=A_FOR_B,
+    ),
+    "nor does it release what was taken after it": Story(
+        """
+        lease x j1 a    -> load a1
+        a1 ready        -> answer x done
+        release y j1    -> answer y done
+        lease z j1 a    -> answer z done
+        release y j1    -> answer y done
+        r1 asks b       -> r1 at 1
+        """,
+        evicts=A_FOR_B,
+    ),
     "no listener's death ends a job": Story(
         """
         r1 asks a    -> load a1, loading r1
@@ -176,6 +200,7 @@ STORIES = {
         renew y r1 9 -> answer y not_found
         release z r1 -> answer z done
         load l a     -> answer l done
+        r2 asks b    -> r2 at 1
         """),
     "a lease must live for some time": Story("""
         lease x j1 a 0 -> answer x bad_request
@@ -183,6 +208,8 @@ STORIES = {
         lease y j1 a   -> load a1
         a1 ready       -> answer y done
         renew z j1 -1  -> answer z bad_request
+        renew w j1 0   -> answer w bad_request
+        renew v j1 0.5 -> answer v done
         """),
     "at the end jobs have the time that requests have": Story("""
         lease x j1 a -> load a1

@@ -200,6 +200,18 @@ def test_a_late_acceptance_from_a_lost_worker_revives_nothing() -> None:
         """)
 
 
+def test_a_worker_that_is_heard_in_time_keeps_what_it_has() -> None:
+    desk = serving(evicts={"b": "a"})
+    desk.play("""
+        w1 silent ->
+        at 29     ->
+        r2 asks a -> grant r2
+        r2 ends   ->
+        at 30     ->
+        r3 asks b -> r3 at 1
+        """)
+
+
 def test_a_silent_worker_may_be_lost() -> None:
     desk = serving()
     desk.play("""

@@ -230,6 +230,32 @@ def test_a_refusal_names_both_numbers() -> None:
     assert refuse.refusal.retry_after == 30.0
 
 
+def test_a_load_that_found_no_room_in_the_end_is_told_to_have_failed() -> None:
+    lacking = desk()
+    lacking.play(
+        LOADED
+        + """
+        reading free=800 a1=400 ->
+        r1 asks b -> stop a1, loading r1
+        a1 gone   ->
+        at 3      -> refuse r1 insufficient_vram
+        """
+    )
+
+    [failed] = [record for record in lacking.records() if record.decision == "swap.failed"]
+    assert failed.model == B
+    assert "finds 800 MiB" in failed.because
+
+
+def test_what_is_coming_back_is_told_as_room() -> None:
+    lacking = desk()
+    for words in ("load x a", "a1 ready", "reading free=700 a1=400", "unload y a", "r1 asks b"):
+        lacking.say(words)
+
+    [refuse] = [effect for effect in lacking.effects if isinstance(effect, Refuse)]
+    assert "finds 1100 MiB" in refuse.refusal.message
+
+
 def test_a_swap_shows_that_it_waits_for_memory() -> None:
     waiting = desk()
     waiting.play(

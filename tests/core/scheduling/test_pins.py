@@ -177,6 +177,15 @@ def test_a_refusal_names_what_is_pinned() -> None:
     )
 
 
+def test_of_those_that_would_stop_only_the_pinned_are_named() -> None:
+    desk = Desk(spec_of("a b c"), evicts={"b": "a c"})
+    for words in ("load l a", "a1 ready", "load m c", "c2 ready", "pin x a", "r1 asks b"):
+        desk.say(words)
+
+    [refuse] = [effect for effect in desk.effects if isinstance(effect, Refuse)]
+    assert refuse.refusal.message.startswith("loading 'b' would stop 'a', which")
+
+
 def test_a_pin_and_its_end_are_recorded_once() -> None:
     desk = Desk(spec_of("a"))
     told = []

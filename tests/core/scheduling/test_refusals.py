@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from qmsup.core.scheduling.effects import Refuse
+from qmsup.core.scheduling.events import ConfigApplied
 from qmsup.core.scheduling.state import Recent
 from qmsup.errors import Refusal
 from qmsup.ids import ModelId
@@ -35,6 +36,19 @@ def test_an_unknown_model_gets_near_names() -> None:
     assert refusal(desk).message == "there is no model 'zzz'"
 
 
+def test_a_model_that_is_no_longer_configured_is_not_among_them() -> None:
+    desk = Desk(spec_of("chat-a chat-b"))
+    desk.play("""
+        r1 asks chat-a -> load chat-a1, loading r1
+        chat-a1 ready  -> grant r1
+        """)
+    desk.tell(ConfigApplied(spec=spec_of("chat-b")))
+
+    desk.say("r2 asks chat-a")
+
+    assert refusal(desk).message == "there is no model 'chat-a'; did you mean 'chat-b'?"
+
+
 def test_no_more_than_three_near_names_are_told() -> None:
     desk = Desk(spec_of("chat-a chat-b chat-c chat-d"))
 
@@ -53,6 +67,15 @@ def test_a_failed_load_tells_the_child_s_last_lines() -> None:
     assert refusal(desk).retry_after == 1.0
 
 
+def test_a_failed_load_without_a_log_ends_with_its_reason() -> None:
+    desk = Desk(spec_of("a"))
+    desk.say("r1 asks a")
+
+    desk.say("a1 fails")
+
+    assert refusal(desk).message == "model 'a' could not be loaded: exited with 1"
+
+
 def test_a_model_in_its_back_off_tells_the_last_error_and_when_to_retry() -> None:
     desk = Desk(spec_of("a"))
     desk.say("r1 asks a")
@@ -68,10 +91,11 @@ def test_a_model_in_its_back_off_tells_the_last_error_and_when_to_retry() -> Non
 
 def test_a_deadline_tells_how_long_it_was() -> None:
     desk = Desk(spec_of("a"))
+    desk.now = 10.0
     desk.say("r1 asks a timeout=1.5")
-    assert desk.wake == 1.5
+    assert desk.wake == 11.5
 
-    desk.play("at 1.5 -> refuse r1 wait_timeout")
+    desk.play("at 11.5 -> refuse r1 wait_timeout")
 
     assert refusal(desk).message == "no turn on model 'a' within 1.5 s"
 

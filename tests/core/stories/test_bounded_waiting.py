@@ -132,6 +132,25 @@ STORIES = {
         """,
         {"b": "a c", "d": "c", "e": "b"},
     ),
+    "nor is what it would stop loaded anew": Told(
+        """
+        r1 asks a              -> load a1, loading r1
+        a1 ready               -> grant r1
+        late asks b patience=0 -> late at 1
+        r2 asks c              -> r2 at 2
+        r1 ends                -> stop a1, loading late
+        """,
+        {"b": "a c"},
+    ),
+    "while it waits for a load, others that do not touch it go on": Told(
+        """
+        r1 asks a              -> load a1, loading r1
+        late asks b patience=0 -> late at 1
+        r2 asks c              -> load c2, loading r2
+        c2 ready               -> grant r2
+        """,
+        {"b": "a"},
+    ),
     "two that do not meet close side by side": Told(
         """
         r1 asks a            -> load a1, loading r1
@@ -363,6 +382,43 @@ def test_nothing_is_loaded_that_it_would_have_to_stop_as_well() -> None:
         r3 ends                ->
         late leaves            -> stop d2, loading r2
         """)
+
+
+def test_what_runs_beside_counts_in_what_it_would_have_to_stop() -> None:
+    # b fits beside d once a has stopped, and beside e; but not beside both.
+    sizes = {"a": 8, "b": 9, "d": 3, "e": 1}
+    desk = Desk(spec_of("a b d e", sizes=sizes, vram_budget=MiB(12)))
+    desk.play("""
+        load x d               -> load d1
+        d1 ready               -> answer x done
+        r1 asks a              -> load a2, loading r1
+        a2 ready               -> grant r1
+        r1 accepts             ->
+        r2 asks d              -> grant r2
+        late asks b patience=0 -> late at 1
+        r3 asks e              -> r3 at 2
+        """)
+
+
+def test_it_is_recorded_once_who_closes_what() -> None:
+    desk = Desk(spec_of("a b c"), evicts={"b": "a"})
+    told = []
+    for words in (
+        "r1 asks a",
+        "a1 ready",
+        "r2 asks b patience=0",
+        "r3 asks b patience=0",
+        "r4 asks a",
+        "r2 leaves",
+        "r3 leaves",
+    ):
+        desk.say(words)
+        told += [(words, r.model, r.evicts) for r in desk.records() if r.decision == "line.closes"]
+
+    assert told == [
+        ("r2 asks b patience=0", "b", ("a",)),
+        ("r2 leaves", "b", ("a",)),
+    ]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

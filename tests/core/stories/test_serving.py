@@ -109,6 +109,30 @@ STORIES = {
         """,
         slots=1,
     ),
+    "asked for again, it may be declined": Story(
+        """
+        r1 asks a   -> load a1, loading r1
+        a1 ready    -> grant r1
+        at 5        ->
+        r2 asks a   -> grant r2
+        r1 asks a   -> r1 at 1
+        r1 declines ->
+        r2 ends     ->
+        """,
+        slots=1,
+    ),
+    "asked for again, it may have been used and be over": Story(
+        """
+        r1 asks a   -> load a1, loading r1
+        a1 ready    -> grant r1
+        at 5        ->
+        r2 asks a   -> grant r2
+        r1 asks a   -> r1 at 1
+        r1 ends     ->
+        r2 ends     ->
+        """,
+        slots=1,
+    ),
     "a late refusal or end of a lapsed offer changes nothing": Story("""
         r1 asks a   -> load a1, loading r1
         r2 asks a   -> loading r2
@@ -141,6 +165,26 @@ STORIES = {
         """,
         evicts=A_FOR_B,
     ),
+    "a refusal stays the same when it is asked for again": Story("""
+        r1 asks a  -> load a1, loading r1
+        a1 fails   -> refuse r1 model_load_failed
+        r1 asks a  -> refuse r1 model_load_failed
+        r2 asks a  -> refuse r2 model_unavailable
+        """),
+    "a deadline that was met does no harm when it comes": Story("""
+        at 10      ->
+        r1 asks a timeout=3 -> load a1, loading r1
+        a1 ready   -> grant r1
+        r1 accepts ->
+        at 13      ->
+        r1 ends    ->
+        """),
+    "a deadline counts from the arrival": Story("""
+        at 10      ->
+        r1 asks a timeout=3 -> load a1, loading r1
+        at 12.9    ->
+        at 13      -> refuse r1 wait_timeout
+        """),
     "asking again gets the last answer again": Story(
         """
         r1 asks a  -> load a1, loading r1
