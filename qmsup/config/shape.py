@@ -7,7 +7,7 @@ A field has its default here, so that a wrong key can be set aside and the rest 
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
 
 _TEN_YEARS_S = 315_360_000
@@ -121,7 +121,10 @@ class FiltersSection(Section):
     """What is changed in JSON requests on their way to the command."""
 
     strip_params: Text = Field(
-        default="", description="keys that are taken out, with commas between; never model"
+        default="",
+        alias="stripParams",
+        validation_alias=AliasChoices("stripParams", "strip_params"),  # older files have it so
+        description="keys that are taken out, with commas between; never model",
     )
     set_params: Params = Field(
         default_factory=dict, description="key → value, set in every request; never model"

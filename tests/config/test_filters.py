@@ -59,6 +59,13 @@ def test_what_llama_swap_takes_is_taken() -> None:
     assert spec.aliases == ("gpt", "chat:high")
 
 
+def test_an_older_spelling_is_understood() -> None:
+    assert _chat("    filters: {strip_params: 'top_k, top_p'}\n").filters.strip == (
+        "top_k",
+        "top_p",
+    )
+
+
 WRONG = {
     "    filters: {stripParam: a}\n": ("filters.stripParam", "did you mean stripParams"),
     "    filters: {stripParams: [a]}\n": ("filters.stripParams", "must be text"),
