@@ -193,6 +193,15 @@ STORIES = {
         """,
         evicts=A_FOR_B,
     ),
+    "loads that wait are no jobs": Story(
+        """
+        r1 asks a    -> load a1, loading r1
+        load x b     ->
+        release y j9 -> answer y done
+        lease z j9 b ->
+        """,
+        evicts=A_FOR_B,
+    ),
     "a request's lease is no job's": Story("""
         r1 asks a    -> load a1, loading r1
         a1 ready     -> grant r1

@@ -204,6 +204,16 @@ stop a1, refuse b1 shutting_down, refuse b2 shutting_down, stop b2
         a1 fails    ->
         r1 asks a   -> load a2, loading r1
         """),
+    "a question that is repeated unloads nothing anew": Story("""
+        load x a    -> load a1
+        a1 ready    -> answer x done
+        unload y a  -> stop a1
+        a1 gone     -> answer y done
+        load z a    -> load a2
+        a2 ready    -> answer z done
+        unload y a  -> answer y done
+        r1 asks a   -> grant r1
+        """),
     "unloading twice stops once": Story("""
         r1 asks a   -> load a1, loading r1
         unload x a  -> refuse r1 model_unloaded, stop a1
