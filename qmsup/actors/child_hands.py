@@ -247,14 +247,13 @@ class ChildHands:
             self._probe = None
 
     def terminate(self) -> None:
-        """Run `cmdStop`, or send TERM to the child's process group, and see meanwhile what else there is of it."""
+        """Run `cmdStop`, or send TERM to all of the child, and see meanwhile what there is of it."""
         child = self._child().child
         if child.record.is_ready:
             # A stop that was begun is finished, if need be by another scheduler.
             self._paperwork.note(child, is_ready=False)
-        self._ask_to_end(self._child())
+        self._alone = self._ask_to_end(self._child())
         self._was_told_to_end = True
-        self._alone = stop.look_around(child)
 
     def stop_command_ended(self) -> None:
         """Take notice of that. One that failed has stopped nothing, so TERM follows."""
@@ -264,9 +263,9 @@ class ChildHands:
             _log.warning("child.stop_command_failed", model=model, code=code, hint="see its log")
             stop.terminate(self.running.child)
 
-    def _ask_to_end(self, running: Running) -> None:
+    def _ask_to_end(self, running: Running) -> AloneAt | None:
         if self._has_run_stop_command:
-            return
+            return self._alone
         if running.launch.stop_argv:
             try:
                 command = run_stop_command(running.launch, running.child)
@@ -276,8 +275,8 @@ class ChildHands:
                 self._stop_command = command
                 self._has_run_stop_command = True
                 self._inbox.watch(command.pidfd, StopCommandEnded)
-                return
-        stop.terminate(running.child)
+                return stop.look_around(running.child)
+        return stop.terminate(running.child)
 
     def _end_stop_command(self) -> int | None:
         command, self._stop_command = self._stop_command, None
@@ -290,7 +289,16 @@ class ChildHands:
         """Send KILL to what came from the child; Gone once its leader has ended and nothing else lives."""
         child = self._child().child
         is_anything_alive = stop.kill_all(child, self._alone)
-        if is_anything_alive or child.exit() is None:
+        return None if is_anything_alive else self._gone_if_ended(child)
+
+    def see_rest(self) -> Gone | None:
+        """Gone once nothing that came from the child lives, its leader neither."""
+        child = self._child().child
+        is_anything_alive = stop.is_anything_left(child, self._alone)
+        return None if is_anything_alive else self._gone_if_ended(child)
+
+    def _gone_if_ended(self, child: Child) -> Gone | None:
+        if child.exit() is None:
             return None
         self._inbox.forget(child.pidfd)
         lines = "" if self._has_told_end else output.last_lines(child.log, child.log_start)

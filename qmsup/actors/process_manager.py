@@ -167,6 +167,8 @@ class ProcessManager(pykka.ThreadingActor):
                 return self._hands.start_probe()
             case do.Kill():
                 return self._hands.kill()
+            case do.SeeRest():
+                return self._hands.see_rest()
             case do.LookAtWork():
                 return self._hands.look_at_work()
             case do.EndProbe():

@@ -21,6 +21,7 @@ class Stat:
     pid: int
     state: str
     parent: int
+    group: int
     session: int
     start_ticks: int
 
@@ -43,6 +44,7 @@ def stat_of(pid: int) -> Stat | None:
         pid=pid,
         state=fields[0].decode(),
         parent=int(fields[1]),
+        group=int(fields[2]),
         session=int(fields[3]),
         start_ticks=int(fields[19]),
     )

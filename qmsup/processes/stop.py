@@ -46,10 +46,19 @@ class AloneAt:
         return range(self.last_pid + 1, last + 1)
 
 
-def terminate(child: Child) -> None:
-    """Ask the leader and its process group to end. An unreaped leader keeps its group's number from being reused."""
+def terminate(child: Child) -> AloneAt | None:
+    """Ask all of a child to end. An unreaped leader keeps its group's number from being reused.
+
+    Nothing is asked twice, as a second TERM may mean: at once. Looking for what is not in the leader's group takes a
+    while, in which the leader ends; what it shows is returned as by `look_around`.
+    """
     with contextlib.suppress(ProcessLookupError):
         os.killpg(child.pid, signal.SIGTERM)
+    last, clock, found = last_pid(), time.monotonic(), _members(child)
+    for stat in found:
+        if stat.group != child.pid:
+            send(stat, signal.SIGTERM)
+    return _alone(child, found, last, clock)
 
 
 def members(*, session: int, nonce: str, since: int, among: range | None = None) -> list[Stat]:
@@ -75,8 +84,12 @@ def members(*, session: int, nonce: str, since: int, among: range | None = None)
 
 def look_around(child: Child) -> AloneAt | None:
     """Whether the leader is all there is of a child: best asked while it ends anyway, as it takes a while."""
-    last, clock = last_pid(), time.monotonic()
-    is_alone = all(stat.pid == child.pid for stat in _members(child))
+    last, clock, found = last_pid(), time.monotonic(), _members(child)
+    return _alone(child, found, last, clock)
+
+
+def _alone(child: Child, found: list[Stat], last: int | None, clock: float) -> AloneAt | None:
+    is_alone = all(stat.pid == child.pid for stat in found)
     return AloneAt(clock=clock, last_pid=last) if is_alone and last is not None else None
 
 
@@ -89,6 +102,11 @@ def pids_of(child: Child) -> Iterator[int]:
 def members_of(child: Child) -> list[Stat]:
     """The living processes of a child, its leader among them."""
     return _members(child)
+
+
+def is_anything_left(child: Child, alone: AloneAt | None = None) -> bool:
+    """Whether anything that came from a child still lives; `alone` is what an earlier look saw."""
+    return bool(_members(child, alone.pids_since() if alone is not None else None))
 
 
 def kill_all(child: Child, alone: AloneAt | None = None) -> bool:

@@ -168,7 +168,7 @@ def test_an_open_request_does_not_keep_a_child_beyond_its_grace(
 def test_what_a_child_started_ends_with_it(
     manage: Manage, reports: Reports, places: Path, where: str
 ) -> None:
-    owner = manage(fake_spec("--grandchild", where))
+    owner = manage(replace(fake_spec("--grandchild", where), stop_grace=Seconds(0.3)))
     owner.tell(ensure(1))
     reports.wait_for(ProcessReady, 1)
     grandchild = grandchild_in(places)
@@ -285,7 +285,13 @@ def test_a_child_behind_a_script_is_as_good_as_one_without(
     manage: Manage, reports: Reports, places: Path
 ) -> None:
     line = shlex.join(fake_command("--grandchild")) + "; true"  # so that the shell stays
-    owner = manage(replace(fake_spec(), argv=("sh", "-c", line.replace("'${PORT}'", "${PORT}"))))
+    owner = manage(
+        replace(
+            fake_spec(),
+            stop_grace=Seconds(0.5),
+            argv=("sh", "-c", line.replace("'${PORT}'", "${PORT}")),
+        )
+    )
 
     owner.tell(ensure(1))
     ready = reports.wait_for(ProcessReady, 1)

@@ -17,7 +17,7 @@ from qmsup.ids import EventNumber, Incarnation, ModelId
 from qmsup.processes.ports import PortPool
 from qmsup.spec import Kind, ModelSpec
 from qmsup.units import Seconds
-from tests.support.children import FIRST_PORT, Reports, fake_spec, is_alive
+from tests.support.children import FIRST_PORT, Reports, fake_spec, is_alive, wait_until
 
 M = ModelId("m")
 Manager = pykka.ActorRef[ProcessManager]
@@ -124,6 +124,24 @@ def test_a_command_that_is_stopped_so_may_have_another_answer_on_its_port(
 
         stop(owners[0])
         reports.wait_for(ProcessStopped, 1)
+
+
+def test_all_of_a_child_is_asked_to_end_and_has_time_for_it(
+    reports: Reports, owners: list[Manager], places: Path
+) -> None:
+    # The leader is gone at once; its server, in a session of its own, needs a moment to end well.
+    server = (
+        "trap 'sleep 0.2; echo ended well; exit' TERM; echo waiting; while :; do sleep 0.05; done"
+    )
+    script = f'setsid sh -c "{server}" & exec sleep 3600'
+    spec = replace(DEAF, argv=("sh", "-c", script), ready_check="none", stop_grace=Seconds(20.0))
+    ready_child(spec, reports, owners)
+    wait_until(lambda: "waiting" in log_of(places))
+
+    stop(owners[0])
+
+    reports.wait_for(ProcessStopped, 1)
+    assert "ended well" in log_of(places)
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSEGV])

@@ -29,12 +29,17 @@ class LookAtWork:
 
 @dataclass(frozen=True, slots=True)
 class Terminate:
-    """Send TERM to the leader's process group."""
+    """Send TERM to all that came from the child."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kill:
     """Send KILL to everything that came from the child; answer with Gone once nothing of it is left."""
+
+
+@dataclass(frozen=True, slots=True)
+class SeeRest:
+    """The leader has ended as asked: answer with Gone once nothing else that came from the child lives."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +84,7 @@ Effect = (
     | LookAtWork
     | Terminate
     | Kill
+    | SeeRest
     | GiveUp
     | ReportStarting
     | ReportReady

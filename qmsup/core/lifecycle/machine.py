@@ -7,7 +7,8 @@
 A stop has three steps, each on a timer, because a child may be deaf to any of them: TERM (again after `term_again`
 where a lost one is known), KILL after `stop_grace`, and after `KILL_PATIENCE` the child is given up: it hangs in the
 kernel, and nobody may wait for it. How the child exits is never judged. Exited tells of the leader; Gone of everything
-that came from it, and only Gone ends a life, because until then the memory is not back.
+that came from it, and only Gone ends a life, because until then the memory is not back. What a leader leaves behind
+that ended as it was asked to has the same grace; what one leaves that ended by itself is killed at once.
 
 FAILED is no phase: a child that failed is STOPPED like any other, and the report said why. A start that lost its port
 to somebody else is tried again on another port, within the same incarnation and the same `start_timeout`.
@@ -32,6 +33,7 @@ from qmsup.core.lifecycle.effects import (
     ReportReady,
     ReportStarting,
     ReportStopped,
+    SeeRest,
     Spawn,
     StartProbe,
     Terminate,
@@ -51,16 +53,13 @@ from qmsup.core.lifecycle.events import (
     WorkSeen,
 )
 from qmsup.core.lifecycle.liveness import ANSWER_WITHIN, ASK_EVERY, Pulse
+from qmsup.core.lifecycle.pace import QUICKEST, pause
 from qmsup.core.lifecycle.timers import Limits, Timers, has_come
 from qmsup.ids import Incarnation
 from qmsup.units import Seconds
 
 PROBE_TIMEOUT = Seconds(1.0)
 """A stopped (SIGSTOP) child accepts connections and never answers."""
-_QUICKEST_PROBE = Seconds(0.003)
-_SLOWEST_PROBE = Seconds(0.05)
-_PROBE_SHARE = 0.05
-"""Of the time so far: a tiny model is seen within 3 ms, any other within 50. A probe costs both sides some 0.2 ms."""
 KILL_PATIENCE = Seconds(30.0)
 """A process killed in the middle of a driver call can take long to die; a GPU reset takes about this."""
 _LOOK_AGAIN = Seconds(0.02)
@@ -217,7 +216,7 @@ class Lifecycle:
         assert self._incarnation is not None
         self._spawned = spawned
         self._spawned_at = now
-        self._timers.probe_at = Seconds(now + _QUICKEST_PROBE)
+        self._timers.probe_at = Seconds(now + QUICKEST)
         return [ReportStarting(incarnation=self._incarnation)]
 
     def _adopted(self, adopted: Adopted, now: Seconds) -> list[Effect]:
@@ -276,11 +275,10 @@ class Lifecycle:
             return []
         self._failure = _Failure(reason=why)
         self.phase = Phase.STOPPING
-        return self._kill(now)
+        return self._kill(now, looks_again=False)
 
     def _next_probe(self, now: Seconds) -> Seconds:
-        pace = max(_QUICKEST_PROBE, (now - self._spawned_at) * _PROBE_SHARE)
-        return Seconds(now + min(pace, _SLOWEST_PROBE))
+        return Seconds(now + pause(Seconds(now - self._spawned_at)))
 
     def _exited(self, exited: Exited, now: Seconds) -> list[Effect]:
         if self.phase is not Phase.STOPPING:
@@ -293,12 +291,17 @@ class Lifecycle:
             )
         else:
             self._add_lines(exited.last_lines)
+            if (kill_at := self._timers.kill_at) is not None:  # what it started has its grace, too
+                self._timers = Timers(look_at=Seconds(now + _LOOK_AGAIN), kill_at=kill_at)
+                return [EndProbe(), SeeRest()]
         self.phase = Phase.STOPPING
-        return self._kill(now)
+        return self._kill(now, looks_again=True)
 
-    def _kill(self, now: Seconds) -> list[Effect]:
+    def _kill(self, now: Seconds, *, looks_again: bool) -> list[Effect]:
+        """KILL. Without its leader somebody must look whether the rest is gone; the leader's end is told."""
         self._timers = Timers(
-            look_at=Seconds(now + _LOOK_AGAIN), give_up_at=Seconds(now + KILL_PATIENCE)
+            look_at=Seconds(now + _LOOK_AGAIN) if looks_again else None,
+            give_up_at=Seconds(now + KILL_PATIENCE),
         )
         return [EndProbe(), Kill()]
 
@@ -370,14 +373,13 @@ class Lifecycle:
     def _press_on(self, now: Seconds) -> list[Effect]:
         due = self._timers
         if has_come(due.kill_at, now):
-            self._timers = Timers(give_up_at=Seconds(now + KILL_PATIENCE))
-            return [Kill()]
+            return self._kill(now, looks_again=due.look_at is not None)
         if has_come(due.term_at, now):
             due.term_at = None
             return [Terminate()]
         if has_come(due.look_at, now):
             due.look_at = Seconds(now + _LOOK_AGAIN)
-            return [Kill()]
+            return [Kill()] if due.kill_at is None else [SeeRest()]
         return []
 
     def _give_up(self, now: Seconds) -> list[Effect]:

@@ -14,6 +14,7 @@ from qmsup.core.lifecycle.effects import (
     ReportReady,
     ReportStarting,
     ReportStopped,
+    SeeRest,
     Spawn,
     StartProbe,
     Terminate,
@@ -176,8 +177,26 @@ def test_unwanted_of_another_incarnation_leaves_the_child_alone() -> None:
 def test_unwanted_ends_the_child(machine: Lifecycle) -> None:
     assert feed(machine, [Unwanted(incarnation=ONE)]) == [EndProbe(), Terminate()]
     assert feed(machine, [Unwanted(incarnation=ONE)]) == []
-    assert feed(machine, [Exited(how="was killed by SIGTERM")]) == [EndProbe(), Kill()]
+    assert feed(machine, [Exited(how="was killed by SIGTERM")]) == [EndProbe(), SeeRest()]
     assert feed(machine, [Gone()]) == [STOPPED_ONE]
+
+
+def test_what_a_leader_leaves_behind_has_its_grace_and_is_killed_after_it() -> None:
+    machine = stopping()
+
+    feed(machine, [Exited(how="exited with code 0")], at=4)
+    assert feed(machine, [TimePassed()], at=4.02) == [SeeRest()]
+    assert feed(machine, [TimePassed()], at=9.9) == [SeeRest()]
+    assert feed(machine, [TimePassed()], at=10) == [EndProbe(), Kill()]
+    assert feed(machine, [TimePassed()], at=10.02) == [Kill()]
+    assert feed(machine, [Gone()], at=10.03) == [STOPPED_ONE]
+
+
+def test_what_is_left_of_one_that_ended_by_itself_is_killed_at_once() -> None:
+    machine = ready()
+
+    assert feed(machine, [DIED]) == [EndProbe(), Kill()]
+    assert feed(machine, [TimePassed()], at=0.02) == [Kill()]
 
 
 def test_a_child_deaf_to_term_is_killed_after_its_grace() -> None:
@@ -185,7 +204,7 @@ def test_a_child_deaf_to_term_is_killed_after_its_grace() -> None:
 
     assert machine.wake_at == Seconds(10.0)
     assert feed(machine, [TimePassed()], at=9.9) == []
-    assert feed(machine, [TimePassed()], at=10) == [Kill()]
+    assert feed(machine, [TimePassed()], at=10) == [EndProbe(), Kill()]
     assert feed(machine, [TimePassed()], at=11) == []
 
 
@@ -263,20 +282,6 @@ def test_no_process_no_life() -> None:
 
     assert effects[-1] == ReportFailed(incarnation=ONE, reason="no program x")
     assert machine.phase is Phase.STOPPED
-
-
-def test_probes_are_frequent_at_first_and_slower_with_time() -> None:
-    machine = starting()
-    assert machine.wake_at == pytest.approx(0.003)
-    pauses = []
-
-    for at in (0.01, 0.2, 1.0, 4.0, 60.0):
-        feed(machine, [TimePassed()], at=at)
-        assert feed(machine, [LOADING], at=at) == [EndProbe()]
-        assert machine.wake_at is not None
-        pauses.append(machine.wake_at - at)
-
-    assert pauses == pytest.approx([0.003, 0.01, 0.05, 0.05, 0.05])
 
 
 def test_a_probe_without_an_answer_is_given_up_and_another_one_sent() -> None:
@@ -389,7 +394,7 @@ class EveryLifeEnds(RuleBasedStateMachine):
                     self.feed(Spawned())
                 case GiveUp():
                     self.is_running = False
-                case Terminate() | Kill():
+                case Terminate() | Kill() | SeeRest():
                     assert self.is_running
                 case ReportStopped(incarnation=ended) | ReportFailed(incarnation=ended):
                     self.open.discard(ended)

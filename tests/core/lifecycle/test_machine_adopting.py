@@ -4,11 +4,11 @@ import pytest
 
 from qmsup.core.lifecycle.effects import (
     EndProbe,
-    Kill,
     LookAtWork,
     ReportFailed,
     ReportReady,
     ReportStopped,
+    SeeRest,
     StartProbe,
     Terminate,
 )
@@ -55,7 +55,7 @@ def test_it_stops_when_told() -> None:
 
     assert life.handle(Unwanted(incarnation=SEVEN), NOW) == [EndProbe(), Terminate()]
     ended = Exited(how="ended (its exit code is not known)")
-    assert life.handle(ended, NOW) == [EndProbe(), Kill()]
+    assert life.handle(ended, NOW) == [EndProbe(), SeeRest()]
     assert life.handle(Gone(), NOW) == [ReportStopped(incarnation=SEVEN)]
 
 
