@@ -323,6 +323,13 @@ class RelayWorker(gthread.ThreadWorker):
     @override
     def finish_request(self, conn: gthread.TConn, fs: Future[bool | Relayed]) -> None:  # type: ignore[override]  # see Relayed
         result = False if fs.cancelled() or fs.exception() is not None else fs.result()
+        try:
+            self._go_on(conn, result)
+        except Exception:  # noqa: BLE001 - the same
+            _log.exception("worker.broken")
+            self._drop(conn)
+
+    def _go_on(self, conn: gthread.TConn, result: bool | Relayed) -> None:  # noqa: FBT001 - gunicorn's
         if isinstance(result, Relayed):
             conn.sock.setblocking(False)  # noqa: FBT003 - the socket's own signature
             conn.parser.mesg = None  # type: ignore[union-attr]  # the parsed request, of no more use
