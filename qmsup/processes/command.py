@@ -14,6 +14,7 @@ _PORT = "${PORT}"
 _ANY_PORT = "1"
 _SCRUBBED_PREFIXES = (
     "LLAMA_ARG_",  # become arguments of every child
+    "LLAMA_LOG_",  # turn the log elsewhere, or its lines into others
     "LLAMA_SERVER_",  # mark a child of llama-server's own router, which ends with its stdin
     "AIP_",  # change port and paths of every child
     "LISTEN_",  # systemd's sockets for us

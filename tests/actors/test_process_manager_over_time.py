@@ -13,6 +13,7 @@ import pykka
 import pytest
 
 from qmsup.actors.process_manager import ProcessManager
+from qmsup.child_logs import archive_of, last_lines
 from qmsup.core.scheduling.effects import EnsureReady, Stop
 from qmsup.core.scheduling.events import (
     ProcessFailed,
@@ -21,6 +22,7 @@ from qmsup.core.scheduling.events import (
     ProcessStopped,
 )
 from qmsup.ids import EventNumber, Incarnation, ModelId
+from qmsup.processes import rotation
 from qmsup.processes.ports import PortPool
 from qmsup.spec import Kind, ModelSpec
 from tests.support.children import FIRST_PORT, Reports, fake_spec, wait_until
@@ -82,6 +84,27 @@ def test_two_hundred_lives_leave_nothing_behind(
     ports = {event.port for event in reports.events if isinstance(event, ProcessStarting)}
     assert len(ports) == CYCLES + 1  # one given back comes last again
     assert [path.name for path in (places / "state/logs").iterdir()] == ["m.log"]
+
+
+def test_a_child_that_never_stops_writing_is_bounded_and_stopped_like_any_other(
+    places: Path, reports: Reports, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rotation, "LIMIT", 1024 * 1024)
+    flood = "yes a line of the flood | head -c 200000000; echo the last line; exec sleep 3600"
+    spec = replace(QUICK, argv=("sh", "-c", flood))
+    owner = ProcessManager.start(spec=spec, report=reports, ports=PortPool(FIRST_PORT))
+    log = places / "state/logs/m.log"
+
+    owner.tell(ensure(1))
+    reports.wait_for(ProcessReady, 1)
+    wait_until(lambda: b"the last line" in last_lines(log, 1))
+    wait_until(lambda: log.stat().st_blocks * 512 < 2_000_000)
+
+    assert archive_of(log).stat().st_size <= 2 * 1024 * 1024
+    assert log.stat().st_size > 200_000_000
+    owner.tell(stop(1))
+    reports.wait_for(ProcessStopped, 1)
+    owner.stop()
 
 
 def test_a_clock_that_jumps_changes_nothing(

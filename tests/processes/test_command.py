@@ -56,6 +56,7 @@ def test_our_own_environment_does_not_change_the_child() -> None:
         **ENV,
         "LLAMA_ARG_CTX_SIZE": "1",
         "LLAMA_API_KEY": "secret",
+        "LLAMA_LOG_FILE": "/tmp/all-in-one.log",
         "LLAMA_SERVER_ROUTER_PORT": "1",
         "AIP_MODE": "PREDICTION",
         "NOTIFY_SOCKET": "/run/notify",
