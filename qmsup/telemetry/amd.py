@@ -67,6 +67,7 @@ def _card(device: drm.Device, regions: tuple[str, ...], *, has_processes: bool) 
         total=mib_from_bytes(total),
         used=None if used is None else mib_from_bytes(used),
         has_processes=has_processes,
+        is_integrated="gtt" in regions,
     )
 
 

@@ -43,6 +43,7 @@ def test_an_integrated_one_has_its_part_of_the_machines_memory_too(machine: Fake
     sample = read(machine)
 
     assert (sample.cards[0].total, sample.cards[0].used) == (32512, 600)
+    assert sample.cards[0].is_integrated
     assert sample.uses == (Use(pid=7, card=RX, used=MiB(260)),)
 
 

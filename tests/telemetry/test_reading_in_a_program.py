@@ -70,7 +70,14 @@ def test_a_day_of_a_card_is_read_as_it_goes(tmp_path: Path) -> None:
 
     with reading(gpu) as program:
         gpu.show(day.at(0.5))
-        card = {"uuid": "GPU-9", "name": "Nine", "total": 24576, "used": 500, "has_processes": True}
+        card = {
+            "uuid": "GPU-9",
+            "name": "Nine",
+            "total": 24576,
+            "used": 500,
+            "has_processes": True,
+            "is_integrated": False,
+        }
         first = program.read()
         assert (first["cards"], first["uses"]) == ([card], [])
         assert first["ram"]["total"] >= first["ram"]["available"] > 0

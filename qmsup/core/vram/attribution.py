@@ -5,7 +5,7 @@ and the models would shrink for it. So a sample is trusted whole or not at all.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from qmsup.core.vram.sample import Card, Sample
@@ -96,6 +96,7 @@ def attribute(
         residents: our children, whether they use a card or not.
         owners: whose the processes of the sample are, by pid; those that are not ours are not in it.
     """
+    sample = _counted(sample, owners)
     held, hidden = _held(sample, owners)
     used = _used(sample)
     trust, because = _judge(sample, used, residents, held, hidden)
@@ -108,6 +109,20 @@ def attribute(
         used=used,
         held=held,
     )
+
+
+def _counted(sample: Sample, owners: Mapping[int, Incarnation]) -> Sample:
+    """Without integrated GPUs, where there is a card too and nothing of ours runs on them.
+
+    They show the desktop, and what is free there is of no use to who wants a card.
+    """
+    ours = {use.card for use in sample.uses if use.pid in owners}
+    cards = [card for card in sample.cards if not card.is_integrated or card.uuid in ours]
+    if not cards or len(cards) == len(sample.cards):
+        return sample
+    names = {card.uuid for card in cards}
+    uses = tuple(use for use in sample.uses if use.card in names)
+    return replace(sample, cards=tuple(cards), uses=uses)
 
 
 def _held(

@@ -15,6 +15,7 @@ class Card:
         total: its memory; of an integrated GPU, what it may take of the machine's.
         used: by whatever runs on it; None = not known.
         has_processes: who uses how much of it can be read at all (not so in some containers and drivers).
+        is_integrated: its memory is the machine's.
     """
 
     uuid: str
@@ -22,6 +23,7 @@ class Card:
     total: MiB
     used: MiB | None = None
     has_processes: bool = False
+    is_integrated: bool = False
 
     @property
     def free(self) -> MiB | None:

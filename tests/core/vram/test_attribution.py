@@ -1,5 +1,7 @@
 """Whose the memory is. `1:400` is what child 1 holds by one process; `x` stands for a value that cannot be read."""
 
+from dataclasses import replace
+
 import pytest
 
 from qmsup.core.vram.attribution import Attribution, Resident, Stage, Trust, attribute
@@ -152,6 +154,36 @@ def test_several_cards_are_one_sum() -> None:
     assert shared.held == {1: 700}
     assert shared.cards == {"u1", "u2"}
     assert [(share.card.uuid, share.ours) for share in shared.shares] == [("u1", 400), ("u2", 300)]
+
+
+@pytest.mark.parametrize(
+    ("cards", "uses_of_ours", "counted"),
+    [
+        ("u1 i1", "", "u1"),
+        ("u1 i1", "u1", "u1"),
+        ("u1 i1", "i1", "u1 i1"),
+        ("i1", "", "i1"),
+    ],
+    ids=["beside a card", "used by others", "used by us", "alone"],
+)
+def test_an_integrated_gpu_counts_where_it_is_used_or_is_all_there_is(
+    cards: str, uses_of_ours: str, counted: str
+) -> None:
+    sample = Sample(
+        cards=tuple(
+            replace(card("1000", uuid=uuid), is_integrated=uuid == "i1") for uuid in cards.split()
+        ),
+        uses=(
+            Use(pid=9, card="i1", used=MiB(300)),
+            *(Use(pid=100, card=uuid, used=MiB(400)) for uuid in uses_of_ours.split()),
+        ),
+    )
+
+    shared = attribute(sample, [], {100: Incarnation(1)})
+
+    assert " ".join(share.card.uuid for share in shared.shares) == counted
+    assert shared.used == 1000 * len(shared.cards)
+    assert shared.held == ({1: 400} if uses_of_ours else {})
 
 
 def test_one_dark_card_among_several_darkens_all() -> None:
