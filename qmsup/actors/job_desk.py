@@ -31,6 +31,7 @@ from qmsup.core.scheduling.events import (
     LeaseRequested,
     ReleaseAsked,
 )
+from qmsup.core.scheduling.records import Lease
 from qmsup.core.scheduling.state import State
 from qmsup.errors import Code, Refusal
 from qmsup.ids import AskId, LeaseId, ModelId
@@ -95,35 +96,36 @@ class JobDesk:
         granted = state.leases.get(LeaseId(wish.request))
         if granted is None or granted.is_job:
             because = "the grant of this request has ended: send the job again"
-            refusal = Refusal(code=Code.MODEL_UNLOADED, message=because)
-            self._tell(LeaseRefused(lease=wish.lease, refusal=refusal))
-            return
-        refused = self._lease(wish.lease, granted.model, wish.purpose, handle)
-        if refused is not None:
+            refused: Refusal | None = Refusal(code=Code.MODEL_UNLOADED, message=because)
+        else:
+            refused = self._lease(wish.lease, granted.model, wish.purpose, handle)
+        if refused is None:
+            self._give(state.leases[wish.lease])
+        else:
             self._tell(LeaseRefused(lease=wish.lease, refusal=refused))
-            return
-        self._tell(
-            LeaseGiven(
-                lease=wish.lease,
-                model=granted.model,
-                incarnation=granted.incarnation,
-                upstream=granted.upstream,
-            )
-        )
 
     def _keep(self, wish: KeepJob, state: State, handle: Callable[[Event], None]) -> None:
         lease = wish.lease
         if lease in state.leases:
             self._ask(lambda ask: LeaseRenewed(ask=ask, lease=lease, ttl=LEASE_FOR), handle)
-            return
-        model = state.models.get(wish.model)
-        child = None if model is None else model.child
-        is_there = model is not None and model.is_ready and child is not None
-        if not is_there or child is None or child.incarnation != wish.incarnation:
-            self._tell(ChildGone(lease=lease))
-        else:
-            # Refused: it is asked for again when it is to be renewed.
+        elif _runs(wish, state):
             self._lease(lease, wish.model, wish.purpose, handle)
+        else:
+            self._tell(ChildGone(lease=lease))
+            return
+        # One that was refused is asked for again in a while; its child runs in any case.
+        if (held := state.leases.get(lease)) is not None:
+            self._give(held)
+
+    def _give(self, held: Lease) -> None:
+        self._tell(
+            LeaseGiven(
+                lease=held.id,
+                model=held.model,
+                incarnation=held.incarnation,
+                upstream=held.upstream,
+            )
+        )
 
     def _lease(
         self, lease: LeaseId, model: ModelId, purpose: str, handle: Callable[[Event], None]
@@ -153,3 +155,15 @@ class JobDesk:
     def _tell(self, news: JobNews) -> None:
         with contextlib.suppress(pykka.ActorDeadError):  # the process is ending
             self._watcher.tell(news)
+
+
+def _runs(wish: KeepJob, state: State) -> bool:
+    """Whether the very child that the job was given to runs."""
+    model = state.models.get(wish.model)
+    child = None if model is None else model.child
+    return (
+        model is not None
+        and child is not None
+        and model.is_ready
+        and child.incarnation == wish.incarnation
+    )

@@ -11,6 +11,7 @@ from qmsup.listener.body import Environ
 from qmsup.listener.catalog import Catalog
 from qmsup.listener.cors import cors_headers
 from qmsup.listener.errors import error_body, error_headers, status_line
+from qmsup.listener.jobs import path_of_job
 from qmsup.listener.orders import order_for
 from qmsup.listener.pages import Pages
 from qmsup.listener.passthrough import PREFIX, passed_through
@@ -73,6 +74,8 @@ class App:
         self, environ: Environ, start_response: StartResponse
     ) -> Iterable[bytes] | RelayOrder:
         key = self._keys.check(environ)
+        if (path := path_of_job(environ["PATH_INFO"])) is not None:
+            return self._page({**environ, "PATH_INFO": path}, start_response)
         answer = passed_through(environ, self._catalog, self._max_body, key)
         if isinstance(answer, RelayOrder):
             return answer

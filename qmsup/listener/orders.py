@@ -12,6 +12,7 @@ from qmsup.listener.edits import edited
 from qmsup.listener.fingerprint import client_of, conversation_of
 from qmsup.listener.forms import read_form
 from qmsup.listener.headers import upstream_head, wish
+from qmsup.listener.jobs import as_job
 from qmsup.listener.payload import Fields, model_in, read_fields, wants_stream
 from qmsup.listener.relay.order import RelayOrder
 from qmsup.listener.request_ids import new_request_id
@@ -54,7 +55,7 @@ def order_for(
             elif form.model is not None and model.use_model_name is not None:
                 body = form.renamed(body, model.use_model_name)
         conversation = conversation_of(environ, fields)
-        return RelayOrder(
+        order = RelayOrder(
             request=new_request_id(),
             model=model.id,
             method=environ["REQUEST_METHOD"],
@@ -72,6 +73,7 @@ def order_for(
             key=key,
             origin=environ.get("HTTP_ORIGIN"),
         )
+        return as_job(order) if relayed.begins_job else order
     except BaseException:
         body.close()
         raise

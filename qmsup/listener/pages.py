@@ -12,7 +12,7 @@ from werkzeug.wrappers import Response
 from qmsup import __version__
 from qmsup.errors import Code, Refusal, RequestError, SchedulerUnavailableError
 from qmsup.ids import ModelId
-from qmsup.listener import log_pages
+from qmsup.listener import jobs, log_pages
 from qmsup.listener.asking import Scheduler
 from qmsup.listener.auth import Keys
 from qmsup.listener.body import Environ
@@ -40,6 +40,8 @@ _OPEN = frozenset({"health", "favicon"})
 _OPERATORS = frozenset({"lease", "reload"})
 """Endpoints that are no business of a client from elsewhere; with a key it is taken for the operator."""
 
+_OF_JOBS: Mapping[str, Callable[[str], Response]] = {"job": jobs.read, "cancel_job": jobs.cancel}
+
 _RULES = (
     ("/", "greeting", "GET"),
     ("/health", "health", "GET"),
@@ -63,6 +65,8 @@ _RULES = (
     ("/logs", "logs", "GET"),
     ("/logs/stream", "log_stream", "GET"),
     ("/logs/stream/<path:model>", "log_stream", "GET"),
+    ("/sdcpp/v1/jobs/<job>", "job", "GET"),
+    ("/sdcpp/v1/jobs/<job>/cancel", "cancel_job", "POST"),
     ("/favicon.ico", "favicon", "GET"),
     *((path, "relayed", "POST") for path in RELAYED if not path.endswith("/")),
     *((path, "relayed", "GET") for path in LOOKED_AT if not path.endswith("/")),
@@ -131,6 +135,8 @@ class Pages:
             self._keys.check_operator(environ)
         if endpoint == "lease":
             return self._lease(environ)
+        if endpoint in _OF_JOBS:
+            return _OF_JOBS[endpoint](arguments["job"])
         if endpoint == "log_stream":
             return log_pages.stream(self._catalog, arguments.get("model", ""), environ)
         return self._answers[endpoint](arguments.get("model", ""))

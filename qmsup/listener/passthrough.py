@@ -8,6 +8,7 @@ from qmsup.listener.body import Environ, read_body
 from qmsup.listener.catalog import Catalog
 from qmsup.listener.fingerprint import client_of, conversation_of
 from qmsup.listener.headers import upstream_head, wish
+from qmsup.listener.jobs import as_job
 from qmsup.listener.outcome import Dialect
 from qmsup.listener.payload import Fields
 from qmsup.listener.relay.order import RelayOrder
@@ -57,7 +58,7 @@ def passed_through(
         target = f"{rest or '/'}?{query}" if query else rest or "/"
         length = None if method in _BODILESS and not body.length else body.length
         conversation = conversation_of(environ, _NOTHING)
-        return RelayOrder(
+        order = RelayOrder(
             request=new_request_id(),
             model=model.id,
             method=method,
@@ -72,6 +73,7 @@ def passed_through(
             key=key,
             origin=environ.get("HTTP_ORIGIN"),
         )
+        return as_job(order) if known is not None and known.begins_job else order
     except BaseException:
         body.close()
         raise

@@ -13,11 +13,13 @@ class Relayed:
         path: as the child knows it.
         generates: it can answer with a stream of tokens, so a placeholder may be sent while it waits.
         dialect: how its answers tell of tool calls.
+        begins_job: its answer names a job that goes on after it.
     """
 
     path: str
     generates: bool = False
     dialect: Dialect = Dialect.NONE
+    begins_job: bool = False
 
 
 _RELAYED = (
@@ -37,6 +39,8 @@ _RELAYED = (
     Relayed("/v1/images/edits"),
     Relayed("/sdapi/v1/txt2img"),
     Relayed("/sdapi/v1/img2img"),
+    Relayed("/sdcpp/v1/img_gen", begins_job=True),
+    Relayed("/sdcpp/v1/vid_gen", begins_job=True),
     Relayed("/chat/completions", generates=True, dialect=Dialect.CHAT),
     Relayed("/completions", generates=True),
     Relayed("/completion", generates=True),

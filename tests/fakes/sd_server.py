@@ -3,8 +3,8 @@
     python sd_server.py --listen-port 21000 --job-seconds 0.5
 
 No socket while it loads, and no `/health`. Eight requests at a time are looked at; those that render wait for each
-other, jobs too, and whoever waits keeps one of the eight. Two of it on one port share it. A TERM ends it at once. Each
-numbers its jobs from 1, so two of them give the same ids. `GET /stats` counts what it saw.
+other, jobs too, and whoever waits keeps one of the eight. Two of it on one port share it. A TERM ends it at once, and a
+USR1 the job it renders. Each numbers its jobs from 1, so two give the same ids. `GET /stats` counts what it saw.
 """
 
 import argparse
@@ -57,12 +57,14 @@ class FakeSdServer:
         self.renders = asyncio.Lock()
         self.jobs: dict[str, Job] = {}
         self.wake = asyncio.Event()
+        self.is_done = asyncio.Event()
         self.stats: dict[str, Any] = {"jobs": 0, "polls": 0, "images": 0, "most_pending": 0}
         self.last_post: dict[str, Any] = {}
 
     async def run(self) -> None:
         options = self.options
         say("total params memory size = 1.40MB (VRAM 0.00MB, RAM 1.40MB): diffusion_model 1.40MB")
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR1, self.is_done.set)
         await asyncio.sleep(options.load_seconds)
         server = await asyncio.start_server(
             self._serve, options.listen_ip, options.listen_port, reuse_port=True, backlog=5
@@ -83,7 +85,9 @@ class FakeSdServer:
 
     async def _render(self, job: Job) -> None:
         job.status, job.started = "generating", int(time.time())
-        await asyncio.sleep(job.seconds)
+        self.is_done.clear()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self.is_done.wait(), job.seconds)
         if self.stats["jobs"] == self.options.die_in_job:
             os.kill(os.getpid(), signal.SIGKILL)
         job.completed = int(time.time())

@@ -278,7 +278,7 @@ class Held:
         self._waits_since = self._loop.now
         sending = Sending(order.head + b"Host: %b\r\n\r\n" % self._where.encode(), order.body)
         try:
-            family, address = _address_of(self._where)
+            family, address = _address_of(order.via or self._where)
             upstream = socket.socket(family, _STREAM)
         except (OSError, ValueError) as error:
             self._say(self._exchange.upstream_lost(f"no connection to {self._where}: {error}"))
@@ -287,8 +287,11 @@ class Held:
         self._upstream_fd = upstream.fileno()
         self._sending = sending
         try:
-            upstream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            upstream.connect_ex(address)
+            if family is not socket.AF_UNIX:
+                upstream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                upstream.connect_ex(address)
+            elif upstream.connect_ex(address):
+                raise ConnectionRefusedError  # the scheduler process is gone, or just coming
             # On one machine the connection is made by now, as a rule.
             self._go_on_sending(upstream, sending)
         except OSError as error:
@@ -373,8 +376,10 @@ class Held:
 
 
 @lru_cache(maxsize=256)
-def _address_of(where: str) -> tuple[socket.AddressFamily, tuple[str | int | bytes, ...]]:
-    """`host:port` as a socket address; a name is looked up once."""
+def _address_of(where: str) -> tuple[socket.AddressFamily, tuple[str | int | bytes, ...] | str]:
+    """`host:port`, or the path of a Unix socket, as a socket address; a name is looked up once."""
+    if where.startswith("/"):
+        return socket.AF_UNIX, where
     host, _, port = where.rpartition(":")
     found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
     family, _, _, _, address = found[0]

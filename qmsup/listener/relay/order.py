@@ -22,6 +22,7 @@ class RelayOrder:
         hold, patience, timeout: what the client's headers said; None = nothing.
         client: who asks, where nothing is known of the conversation.
         key: which of the listener's keys it came with, by its place; "" = none is needed.
+        via: a Unix socket that it goes to once granted; "" = to the upstream that the grant names.
     """
 
     request: RequestId
@@ -37,5 +38,6 @@ class RelayOrder:
     conversation: str = ""
     client: str = ""
     key: str = ""
+    via: str = ""
     origin: str | None = None
     """The client's `Origin`, for CORS headers on answers the engine writes itself."""

@@ -1,0 +1,103 @@
+"""Jobs over HTTP: how one is handed on, and how it stands.
+
+A new job waits in the line and gets a grant as every request does; only then it goes to the scheduler process, not to
+the model's server: whoever looks after a job must not end with this worker. How a job stands is read from its document
+on disk, so it needs no lease, loads nothing, and is there when the model has long been stopped.
+"""
+
+import re
+import socket
+from dataclasses import replace
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+
+from typing_extensions import override
+from werkzeug.wrappers import Response
+
+from qmsup import places
+from qmsup.errors import Code, Refusal, RequestError
+from qmsup.job_ids import REQUEST_HEADER, is_job_id, job_path
+from qmsup.listener.relay.order import RelayOrder
+from qmsup.units import Seconds
+
+_CANCELLED_WITHIN = Seconds(25.0)
+"""A little more than the scheduler process takes for it."""
+_RETRY = Seconds(2.0)
+_ENDED = re.compile(rb'"status"\s*:\s*"(?:completed|failed|cancelled)"')
+"""In JSON this stands in no string: quotes have a backslash before them there."""
+_OF_JOB = re.compile(re.escape(job_path("")) + r"([^/]+)(?:/cancel)?/?")
+
+
+def as_job(order: RelayOrder) -> RelayOrder:
+    """The same request, to be begun by the scheduler process once it is granted."""
+    named = f"{REQUEST_HEADER}: {order.request}\r\n".encode()
+    return replace(order, head=order.head + named, via=str(places.jobs_socket()))
+
+
+def path_of_job(path: str) -> str | None:
+    """What of a path to a model's own server is about a job of ours; None = nothing is."""
+    found = _OF_JOB.search(path)
+    if found is None or not path.endswith(found[0]) or not is_job_id(found[1]):
+        return None
+    return found[0]
+
+
+def read(job: str) -> Response:
+    """How a job stands.
+
+    Raises:
+        RequestError: there is none of this id, or not any more.
+    """
+    return _shown(200, _document(job))
+
+
+def cancel(job: str) -> Response:
+    """Have a job given up; one that renders already is not, and the answer says so.
+
+    Raises:
+        RequestError: there is none of this id, or nobody is there who could do it.
+    """
+    document = _document(job)
+    if _ENDED.search(document) is not None:
+        return _shown(200, document)
+    door = _Door(places.jobs_socket())
+    try:
+        door.request("POST", f"{job_path(job)}/cancel")
+        answer = door.getresponse()
+        return _shown(answer.status, answer.read())
+    except (OSError, HTTPException) as error:
+        message = "the scheduler does not answer: is it running? Nothing was cancelled, as far as is known"
+        raise RequestError(
+            Refusal(code=Code.SCHEDULER_UNAVAILABLE, message=message, retry_after=_RETRY)
+        ) from error
+    finally:
+        door.close()
+
+
+def _document(job: str) -> bytes:
+    if is_job_id(job):
+        try:
+            return places.job_document(job).read_bytes()
+        except FileNotFoundError:
+            pass
+    message = f"there is no job {job[:200]!r}: documents are kept for ten minutes after a job's end"
+    raise RequestError(Refusal(code=Code.JOB_NOT_FOUND, message=message))
+
+
+def _shown(status: int, body: bytes) -> Response:
+    kept = {"Cache-Control": "no-store"}
+    return Response(body, status=status, content_type="application/json", headers=kept)
+
+
+class _Door(HTTPConnection):
+    """HTTP over a Unix socket."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__("localhost", timeout=_CANCELLED_WITHIN)
+        self._path = path
+
+    @override
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(str(self._path))
