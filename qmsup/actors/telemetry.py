@@ -21,7 +21,7 @@ from qmsup.core.scheduling.events import (
     FootprintMeasured,
     MemoryReturned,
 )
-from qmsup.core.vram import cadence
+from qmsup.core.vram import cadence, ceiling
 from qmsup.core.vram.attribution import Resident, Stage
 from qmsup.core.vram.gauge import Gauge
 from qmsup.core.vram.reading import Back, Changed, ChildRam, Limits, Look, News, Peak, Reading
@@ -65,6 +65,7 @@ class TelemetryActor(pykka.ThreadingActor):
         self._children: dict[Incarnation, Watched] = {}
         self._ended: dict[Incarnation, Watched] = {}
         self._limits = Limits()
+        self._warned_of: MiB | None = None
         self._rams: dict[Incarnation, MiB] = {}
         self._shown = Reading()
         self._asked_at: Seconds | None = None
@@ -201,8 +202,26 @@ class TelemetryActor(pykka.ThreadingActor):
             if event is not None:
                 self._report(event)
         if self._gauge.reading != self._shown:
+            self._warn_of_budget(self._gauge.reading)
             self._shown = self._gauge.reading
             self._report(MemorySeen(reading=self._shown))
+
+    def _warn_of_budget(self, reading: Reading) -> None:
+        """Once for each budget: it may be taken for a promise that the cards cannot keep."""
+        budget = self._limits.budget
+        if budget == self._warned_of or reading.total is None or reading.floor is None:
+            return
+        self._warned_of = budget
+        beyond = ceiling.promised_beyond(budget, total=reading.total, floor=reading.floor)
+        if beyond:
+            _log.warning(
+                "vram.budget_too_large",
+                budget_mib=budget,
+                gpus_mib=reading.total,
+                used_by_others_mib=reading.floor,
+                hint="what fits the budget may not fit the GPUs, and is refused then:"
+                f" lower vramBudgetGB by {beyond / 1024:.1f}",
+            )
 
     def _event_of(self, news: News) -> Event | None:
         match news:

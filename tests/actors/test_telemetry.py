@@ -91,6 +91,22 @@ def test_other_limits_count_at_once(box: Telemetry) -> None:
     assert box.tells(lambda event: event.ceiling == 12000).ram_ceiling == 50000
 
 
+def test_a_budget_that_the_card_has_not_is_warned_of_once(
+    box: Telemetry, caplog: pytest.LogCaptureFixture
+) -> None:
+    box.sees(1600)
+    box.watch()
+    box.tells(lambda event: event.free == 22400)
+    box.watch(limits=replace(LIMITS, budget=MiB(20000)))
+    box.tells(lambda event: event.ceiling == 20000)
+    box.sees(1500)
+    box.tells(lambda event: event.free == 22500)
+
+    warnings = [r for r in caplog.records if r.message == "vram.budget_too_large"]
+    assert len(warnings) == 1
+    assert "lower vramBudgetGB by 1." in str(vars(warnings[0])["qmsup_fields"]["hint"])
+
+
 def test_a_childs_life_from_its_load_to_the_last_of_its_memory(box: Telemetry) -> None:
     with running("sh", "-c", "sleep 60; true") as child:
         box.watch(child_of(None, Stage.STARTING))

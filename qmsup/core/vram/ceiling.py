@@ -20,6 +20,15 @@ def budget_of(configured: MiB | None, total: MiB) -> MiB:
     return configured or total
 
 
+def promised_beyond(configured: MiB | None, *, total: MiB, floor: MiB) -> MiB:
+    """How much of a configured budget the cards have not, even when nothing is the matter; 0 = they have it all.
+
+    What fits such a budget may find no room all the same, and is refused instead of making room.
+    """
+    beyond = MiB((configured or 0) - (total - floor))
+    return beyond if beyond >= SLACK else MiB(0)
+
+
 def live_ceiling(budget: MiB, *, foreign: MiB, floor: MiB, reserve: MiB) -> MiB:
     """The budget, tightened by what others have taken since nothing was the matter.
 

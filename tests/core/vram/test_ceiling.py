@@ -2,7 +2,13 @@
 
 import pytest
 
-from qmsup.core.vram.ceiling import budget_of, live_ceiling, ram_ceiling, shed_line
+from qmsup.core.vram.ceiling import (
+    budget_of,
+    live_ceiling,
+    promised_beyond,
+    ram_ceiling,
+    shed_line,
+)
 from qmsup.core.vram.sample import Ram
 from qmsup.units import MiB, mib_from_gb
 
@@ -37,6 +43,27 @@ def test_ceiling_and_shed_line(
 def test_the_budget_is_the_operators_or_all_there_is() -> None:
     assert budget_of(MiB(24), MiB(48)) == 24
     assert budget_of(None, MiB(48)) == 48
+
+
+PROMISES = {
+    # budget, total, floor → beyond, in GB
+    "it leaves the desktop its own": (22, 24, 1.5, 0),
+    "the desktop uses next to nothing": (24, 24, 0.4, 0),
+    "it takes the desktop's": (24, 24, 1.5, 1.5),
+    "it takes more than there is": (48, 24, 0, 24),
+    "there is none": (0, 24, 1.5, 0),
+}
+
+
+@pytest.mark.parametrize(("budget", "total", "floor", "beyond"), PROMISES.values(), ids=PROMISES)
+def test_a_budget_that_the_cards_have_not(
+    budget: float, total: float, floor: float, beyond: float
+) -> None:
+    found = promised_beyond(
+        mib_from_gb(budget) or None, total=mib_from_gb(total), floor=mib_from_gb(floor)
+    )
+
+    assert found == mib_from_gb(beyond)
 
 
 RAM = {
