@@ -146,9 +146,13 @@ def serving(
     listeners: Mapping[str, Mapping[str, Any]] | None = None,
     flags: Sequence[str] = (),
     environment: Mapping[str, str] | None = None,
+    command: Callable[[Path], Sequence[str]] | None = None,
     **keys: Any,
 ) -> Iterator[Box]:
-    """Run `qmsup serve` with these flags and variables; more `keys` go into the top of its configuration."""
+    """Run `qmsup serve` with these flags and variables; more `keys` go into the top of its configuration.
+
+    A `command`, made of the box's folder, runs in place of `serve`.
+    """
     # Not pytest's folder: a Unix socket's path must stay under 108 bytes.
     folder = Path(tempfile.mkdtemp(prefix="qm-"))
     ports = {name: free_port() for name in (listeners or {"main": {}})}
@@ -174,9 +178,10 @@ def serving(
         _MARK: str(folder),
     }
     with (folder / "serve.log").open("wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "qmsup", "serve", *flags], env=env, stdout=log, stderr=log
-        )
+        argv = [sys.executable, "-m", "qmsup", "serve", *flags]
+        if command is not None:
+            argv = [*command(folder)]
+        process = subprocess.Popen(argv, env=env, stdout=log, stderr=log)
     box = Box(folder, ports, process, env)
     try:
         until(lambda: _is_healthy(box), within=_READY_WITHIN, what="healthy")

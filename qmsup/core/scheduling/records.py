@@ -312,10 +312,12 @@ class Ending:
     Attributes:
         is_over: leases have had their time.
         is_told: the process has been told to end.
+        is_handing_over: the next scheduler goes on with all there is; nothing is done any more.
     """
 
     is_over: bool = False
     is_told: bool = False
+    is_handing_over: bool = False
 
 
 @dataclass(slots=True, eq=False)

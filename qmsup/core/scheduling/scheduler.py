@@ -105,6 +105,10 @@ class Scheduler:
         """
         state = self._state
         state.begin(now)
+        ending = state.ending
+        if ending is not None and ending.is_handing_over:
+            state.effects.append(ArmWake(cause=state.event, at=None))
+            return state.effects
         # What time alone does not change has been settled by the event before.
         has_passed = state.turns.may_be_due(now) and requests.pass_time(state)
         if has_passed or state.law.is_doubtful:
@@ -114,8 +118,8 @@ class Scheduler:
             _settle(state)
         else:  # the usual case by far: nobody is there to fare otherwise
             state.calm()
-        if state.ending is not None:
-            shutdown.go_on(state)
+        if state.ending is not None and not state.ending.is_handing_over:
+            shutdown.go_on(state, state.ending)
         if state.line.has_moved:
             places.tell(state)
         state.effects.append(ArmWake(cause=state.event, at=state.wake))

@@ -210,10 +210,10 @@ def test_at_the_end_children_that_are_kept_are_left_alone() -> None:
     apply(desk, budget(4, replace(ROOMY, on_exit=OnExit.KEEP)))
 
     desk.play("""
-        shutdown ->
+        shutdown -> end
         r4 ends  ->
         r5 ends  ->
-        r6 ends  -> end
+        r6 ends  ->
         """)
 
 

@@ -1,6 +1,6 @@
 """The scheduler ends: what is in flight gets its time, then children are stopped or kept."""
 
-from qmsup.core.scheduling.effects import EndProcess
+from qmsup.ids import LeaseId, RequestId
 from qmsup.spec import OnExit
 from tests.support.scheduling import Desk, spec_of
 
@@ -48,28 +48,22 @@ def test_what_is_still_in_flight_is_cut_after_its_time() -> None:
     assert desk.wake is None
 
 
-def test_kept_children_are_not_stopped() -> None:
-    serving(OnExit.KEEP).play("""
-        shutdown   ->
-        load x c   -> answer x shutting_down
-        r1 ends    -> end
+def test_with_kept_children_it_ends_at_once_and_leaves_all_as_it_is() -> None:
+    desk = serving(OnExit.KEEP)
+    desk.play("""
+        r3 asks c   -> load c3, loading r3
+        shutdown    -> end
+        load x c    ->
+        c3 ready    ->
+        r4 asks a   ->
+        r1 ends     ->
+        shutdown    ->
         """)
 
-
-def test_with_kept_children_a_stream_outlives_the_scheduler() -> None:
-    serving(OnExit.KEEP).play("""
-        shutdown   ->
-        at 5       -> end
-        """)
-
-
-def test_a_kept_start_goes_on_for_nobody() -> None:
-    Desk(spec_of("a", on_exit=OnExit.KEEP)).play("""
-        load x a   -> load a1
-        r1 asks a  -> loading r1
-        shutdown   -> answer x shutting_down, refuse r1 shutting_down, end
-        a1 ready   ->
-        """)
+    assert desk.wake is None
+    state = desk.scheduler.state
+    assert RequestId("r3") in state.waiters
+    assert LeaseId("r1") in state.leases
 
 
 def test_who_waits_for_an_unload_is_answered_either_way() -> None:
@@ -80,21 +74,4 @@ def test_who_waits_for_an_unload_is_answered_either_way() -> None:
         r1 ends    -> stop a1
         b2 gone    -> answer x done
         a1 gone    -> end
-        """)
-
-    kept = serving(OnExit.KEEP)
-    kept.play("""
-        drain x a  ->
-        shutdown   ->
-        at 5       -> answer x shutting_down, end
-        """)
-    assert [type(e) for e in kept.effects].count(EndProcess) == 1
-
-
-def test_a_client_that_only_waits_for_an_unload_does_not_hold_it_up() -> None:
-    serving(OnExit.KEEP).play("""
-        unload x b -> stop b2
-        load y c   -> load c3
-        shutdown   -> answer y shutting_down
-        r1 ends    -> answer x shutting_down, end
         """)
