@@ -100,7 +100,7 @@ class Gateway:
         self._askers: dict[AskId, _Asker] = {}
         self._expected: dict[AskId, Mapping[str, object]] = {}
         self._replies: OrderedDict[AskId, bytes] = OrderedDict()
-        self.on_activity: Callable[[ListenerName, object], None] = _ignore
+        self.on_activity: Callable[[ListenerName, bytes], None] = _ignore
         """Takes what a listener's worker tells of requests that are over; `finished.read` reads it, where there is
         time for it."""
 
@@ -115,7 +115,7 @@ class Gateway:
             self._send(sender, listening.Unwelcome(reason=str(error), greet=False))
             return None
         if isinstance(message, listening.Activity):
-            self.on_activity(message.listener, message.requests)
+            self.on_activity(message.listener, bytes(message.requests))
             return None
         worker = WorkerId(_text(sender))
         if isinstance(message, listening.Hello):
@@ -220,7 +220,7 @@ class Gateway:
             _log.debug("worker.unreachable", worker=_text(receiver), message=type(message).__name__)
 
 
-def _ignore(_listener: ListenerName, _requests: object) -> None:
+def _ignore(_listener: ListenerName, _requests: bytes) -> None:
     """Stands in until somebody keeps books."""
 
 

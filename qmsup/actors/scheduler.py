@@ -4,7 +4,6 @@ Its inbox is the ROUTER socket, the worker processes' pidfds, one timer and what
 for at once. It decides nothing: every choice is `core.scheduling`'s.
 """
 
-import contextlib
 import os
 import time
 from collections.abc import Callable, Mapping
@@ -17,11 +16,13 @@ from typing_extensions import override
 
 from qmsup import places
 from qmsup.actors import answers, explaining, wishes
+from qmsup.actors.books import Booked, Books
 from qmsup.actors.chronicle import Chronicle
 from qmsup.actors.config_reader import ConfigRead, ConfigRefused
 from qmsup.actors.copies import Copy
 from qmsup.actors.feed import FeedActor, FeedWanted, Subscribed
 from qmsup.actors.gateway import Asked, Gateway, Greeted, Heard
+from qmsup.actors.gauges import gauges_of
 from qmsup.actors.inbox import PollingInbox, TimeIsUp
 from qmsup.actors.job_desk import JobDesk
 from qmsup.actors.job_news import BeginJob, EndJob, KeepJob
@@ -31,6 +32,7 @@ from qmsup.actors.orders import ORDERS, Orders
 from qmsup.actors.recovery import recovered
 from qmsup.actors.reload import Reload
 from qmsup.actors.sightings import MemorySeen
+from qmsup.actors.signalled import ReloadNow, StopNow
 from qmsup.actors.standing import read_former
 from qmsup.actors.state_store import StateOnDisk
 from qmsup.actors.tree import ProcessTree
@@ -42,7 +44,6 @@ from qmsup.core.scheduling.events import (
     AskWithdrawn,
     ConfigApplied,
     Event,
-    ShutdownAsked,
     Woke,
 )
 from qmsup.core.scheduling.scheduler import Scheduler
@@ -55,7 +56,8 @@ from qmsup.transport.router import RouterSocket
 from qmsup.units import Seconds
 
 _VERBS = (
-    f"ping, status, ps, running, leases, queue, explain, journal, reload, subscribe, {wishes.VERBS}"
+    "ping, status, ps, running, leases, queue, explain, journal, metrics, activity, reload, subscribe,"
+    f" {wishes.VERBS}"
 )
 _ASKED_AGAIN = Seconds(15.0)
 """Who waits for an answer repeats the question within two seconds; who has not for this long is gone."""
@@ -120,16 +122,13 @@ class SchedulerActor(pykka.ThreadingActor):
             )
             self._reload = Reload(self._spec, self._life, self._gateway, self.actor_ref.tell)
             offset = time.time() - _now()
-            self._chronicle = Chronicle(
-                self._header(),
-                feed=FeedActor.start(
-                    endpoint=places.feed_endpoint(),
-                    epoch=self._life.epoch,
-                    tell=self.actor_ref.tell,
-                ),
-                store=self._state,
-                offset=offset,
+            tell = self.actor_ref.tell
+            feed = FeedActor.start(
+                endpoint=places.feed_endpoint(), epoch=self._life.epoch, tell=tell
             )
+            self._chronicle = Chronicle(self._header(), feed=feed, store=self._state, offset=offset)
+            self._books = Books(tell=tell, feed=feed, store=self._state)
+            self._gateway.on_activity = self._books.take
         except Exception:
             _log.exception("scheduler.cannot_start")
             self._on_break()
@@ -211,6 +210,9 @@ class SchedulerActor(pykka.ThreadingActor):
                 self._gateway.reply(ask, self._chronicle.on_disk.about())
             case FeedWanted(prefixes=prefixes):
                 self._chronicle.onlooker.want(prefixes, _now())
+                self._books.want(prefixes)
+            case Booked(ask=ask, body=body):
+                self._gateway.reply(ask, body)
             case Subscribed():
                 recent = self._chronicle.onlooker.recent
                 body = message.body(places.feed_endpoint(), self._life.epoch, recent)
@@ -263,7 +265,9 @@ class SchedulerActor(pykka.ThreadingActor):
             self._chronicle.note(Turn(core.state.event, now, event, ()))
             self._chronicle.journal.flush()
             raise
-        self._chronicle.note(Turn(core.state.event, now, event, effects))
+        turn = Turn(core.state.event, now, event, effects)
+        self._books.note(turn, Seconds(_now() - now))
+        self._chronicle.note(turn)
         for effect in effects:
             if type(effect) is ArmWake:
                 self._wake_at = effect.at
@@ -337,6 +341,12 @@ class SchedulerActor(pykka.ThreadingActor):
                 self._reload.begin(asked.ask)
             case "subscribe":
                 self._chronicle.show(self._core.state, self._spec, _now(), asked.ask)
+            case "metrics":
+                now, state, seen = _now(), self._core.state, self._watching.reading
+                gauges = gauges_of(state, self._spec, now, seen, self._life.epoch)
+                self._books.show_metrics(asked.ask, gauges)
+            case "activity":
+                self._books.show_activity(asked.ask, asked.args)
             case "journal":
                 self._chronicle.journal.flush()
                 self._chronicle.on_disk.when_written(
@@ -362,33 +372,11 @@ class SchedulerActor(pykka.ThreadingActor):
                 return body
 
 
-@dataclass(frozen=True, slots=True)
-class StopNow:
-    """Told a second time to end: stop every child without waiting for anybody."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Written:
     """The journal is on disk as far as it went when this was asked for."""
 
     ask: AskId
-
-
-@dataclass(frozen=True, slots=True)
-class ReloadNow:
-    """Read the configuration file again, and put it in force if it is good; the log tells."""
-
-
-def reload_of(ref: pykka.ActorRef[SchedulerActor]) -> None:
-    """Have the scheduler read its configuration again."""
-    with contextlib.suppress(pykka.ActorDeadError):  # it has ended
-        ref.tell(ReloadNow())
-
-
-def shutdown_of(ref: pykka.ActorRef[SchedulerActor], *, at_once: bool) -> None:
-    """Have the scheduler end: in order, or at once."""
-    with contextlib.suppress(pykka.ActorDeadError):  # it has ended already
-        ref.tell(StopNow() if at_once else ShutdownAsked())
 
 
 def _now() -> Seconds:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from qmsup import places
+from qmsup.actors import activity_table
 from qmsup.log import Log
 
 _TABLES: tuple[str, ...] = (
@@ -26,6 +27,7 @@ _TABLES: tuple[str, ...] = (
     ) WITHOUT ROWID
     """,
     "CREATE TABLE standing (id INTEGER PRIMARY KEY CHECK (id = 1), told TEXT NOT NULL)",
+    activity_table.TABLE,
 )
 """What each version of the file adds to the one before. Never change one that was released: append."""
 

@@ -2,7 +2,7 @@
 
 import contextlib
 import sqlite3
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -11,7 +11,8 @@ import pykka
 from typing_extensions import override
 
 from qmsup import places
-from qmsup.actors import footprints
+from qmsup.actors import activity_table, footprints
+from qmsup.actors.finished import Row
 from qmsup.actors.state_file import is_damaged, open_state, set_aside
 from qmsup.core.scheduling.effects import Remember
 from qmsup.core.scheduling.events import FootprintMeasured
@@ -21,6 +22,8 @@ from qmsup.units import Seconds
 
 _WAIT_AT_START = Seconds(5.0)
 """A disk that takes longer is not waited for: models are then sized by their estimates until it has answered."""
+_TRIMMED_AFTER = 1000
+"""Rows of activity."""
 _log = Log("state")
 
 
@@ -48,8 +51,18 @@ class RecallStanding:
     """Tell how things stood; "" = nobody knows."""
 
 
+@dataclass(frozen=True, slots=True)
+class KeepActivity:
+    """Keep what became of requests."""
+
+    rows: Sequence[Row]
+
+
 class StateStore(pykka.ThreadingActor):
-    """Tell it Remember, Recall, KeepStanding and RecallStanding. What is told in one order is written in that order."""
+    """Tell it Remember, Recall, KeepStanding, RecallStanding and KeepActivity.
+
+    What is told in one order is written in that order.
+    """
 
     def __init__(self, path: Path) -> None:
         """The file is not touched before it is needed."""
@@ -57,10 +70,12 @@ class StateStore(pykka.ThreadingActor):
         self._path = path
         self._connection: sqlite3.Connection | None = None
         self._is_in_trouble = False
+        self._added = _TRIMMED_AFTER
+        """Rows of activity since the oldest were dropped; a former life may have left many."""
 
     @override
     def on_receive(
-        self, message: Remember | Recall | KeepStanding | RecallStanding
+        self, message: Remember | Recall | KeepStanding | RecallStanding | KeepActivity
     ) -> list[FootprintMeasured] | str:
         match message:
             case KeepStanding(text=text):
@@ -70,6 +85,9 @@ class StateStore(pykka.ThreadingActor):
                 told: list[str] = []
                 self._attempt(lambda db: told.extend(_standing(db)))
                 return "".join(told)
+            case KeepActivity(rows=rows):
+                self._attempt(lambda db: self._keep_activity(db, rows))
+                return ""
             case Remember():
                 self._attempt(
                     lambda db: footprints.keep(db, footprints.key_of(message.argv), message)
@@ -95,6 +113,13 @@ class StateStore(pykka.ThreadingActor):
     ) -> None:
         _log.exception("state.failed")
         self._close()
+
+    def _keep_activity(self, connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
+        activity_table.keep(connection, rows)
+        self._added += len(rows)
+        if self._added >= _TRIMMED_AFTER:
+            self._added = 0
+            activity_table.trim(connection)
 
     def _attempt(self, work: Callable[[sqlite3.Connection], None]) -> None:
         """Do it, a second time with a new file where the old one turns out to be damaged."""
@@ -181,6 +206,11 @@ class StateOnDisk:
         """Keep how things stand."""
         with contextlib.suppress(pykka.ActorDeadError):  # the process is ending
             self._store.tell(KeepStanding(text))
+
+    def keep_activity(self, rows: Sequence[Row]) -> None:
+        """Keep what became of requests. For any thread."""
+        with contextlib.suppress(pykka.ActorDeadError):  # the process is ending
+            self._store.tell(KeepActivity(rows))
 
     def standing(self) -> str:
         """How things stood at the end of the former life; "" = nobody knows. Waits, but not for long."""

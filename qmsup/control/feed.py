@@ -97,7 +97,7 @@ class Mirror:
     def _take(self, item: Item) -> None:
         kind = feed.kind_of(item.topic)
         self._seq[kind] = item.seq
-        if kind == "decision":
+        if kind in feed.TOLD_EACH:
             return
         if item.body is None:
             self.state.pop(item.topic, None)

@@ -9,7 +9,8 @@ from queue import SimpleQueue
 from qmsup import log, places
 from qmsup.actors.copies import Copy, keep_copy
 from qmsup.actors.life import Life
-from qmsup.actors.scheduler import SchedulerActor, reload_of, shutdown_of
+from qmsup.actors.scheduler import SchedulerActor
+from qmsup.actors.signalled import reload_of, shutdown_of
 from qmsup.actors.tree import end_actors
 from qmsup.config import Configuration
 from qmsup.daemon.adoption import take_over

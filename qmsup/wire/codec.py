@@ -87,7 +87,7 @@ def encode_activity(listener: ListenerName, requests: Sequence[Finished]) -> byt
     )
 
 
-def decode_requests(requests: msgspec.Raw) -> tuple[Finished, ...]:
+def decode_requests(requests: bytes | msgspec.Raw) -> tuple[Finished, ...]:
     """The requests that an `Activity` tells of.
 
     Raises:

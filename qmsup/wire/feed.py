@@ -16,8 +16,11 @@ VERSION = 1
 HELLO = "hello."
 """A topic that a reader makes up under this prefix is answered once its subscriptions are in force."""
 
-KINDS = ("model", "line", "vram", "lease", "decision")
+KINDS = ("model", "line", "vram", "lease", "decision", "activity")
 """What a topic begins with, up to its first dot."""
+
+TOLD_EACH = frozenset({"decision", "activity"})
+"""Kinds that tell of what happened, and have no state."""
 
 
 class Item(msgspec.Struct, kw_only=True, frozen=True):

@@ -3,7 +3,7 @@
 import json
 from pathlib import Path
 
-from qmsup.actors.scheduler import reload_of, shutdown_of
+from qmsup.actors.signalled import reload_of, shutdown_of
 from qmsup.wire.listening import Configured, Done, Granted, Refused
 from tests.support.children import fake_spec
 from tests.support.scheduler_actor import QUICK, becomes, models_of, scheduler_of

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from qmsup.actors.scheduler import shutdown_of
+from qmsup.actors.signalled import shutdown_of
 from qmsup.units import Seconds
 from qmsup.wire.listening import (
     Done,
