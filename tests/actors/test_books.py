@@ -12,6 +12,7 @@ from qmsup.ids import ListenerName, ModelId, RequestId
 from qmsup.transport.feed import FeedReader
 from qmsup.units import Seconds
 from qmsup.wire import codec
+from qmsup.wire.feed import Item
 from qmsup.wire.listening import Finished
 from tests.support.scheduler_actor import ControlPeer, RunningScheduler, WorkerPeer, becomes
 
@@ -144,7 +145,7 @@ def test_who_looks_on_hears_of_each_request_but_not_who_asked(
     try:
         assert reader.await_greeting(Seconds(10.0))
         client.body("ping")
-        heard = []
+        heard: list[Item] = []
 
         def hears() -> bool:
             tell(worker, finished(len(heard) + 1, fingerprint="f", key="1"))
