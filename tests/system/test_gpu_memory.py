@@ -154,3 +154,14 @@ def test_swaps_on_a_driver_that_is_slow_to_give_memory_back_lose_no_load(
 
     assert memory(box)["floor_mib"] == BASE
     assert not box.decisions("swap.failed")
+
+
+def test_a_driver_that_hangs_delays_nobody(box: Box, gpu: FakeGpu) -> None:
+    box.chat("a")
+    until(lambda: held(box) == {"a": 9000})
+
+    gpu.change(hang_ms=8000)
+    until(lambda: not memory(box)["is_trusted"])
+
+    assert "has not answered" in memory(box)["because"]
+    assert box.chat("b").status_code == 200
