@@ -21,7 +21,7 @@ LIMIT = 64 * 1024 * 1024
 """Bytes that a log may have before its older part is moved. The archive may have twice as many."""
 _STEP = 4 * 1024 * 1024
 """Copied at once; in between, whoever keeps the log is there for others."""
-_SELDOM = Seconds(2.0)
+_SELDOM = Seconds(4.0)
 _OFTEN = Seconds(0.1)
 _KEEP_SIZE_AND_PUNCH_HOLE = 0x03
 
