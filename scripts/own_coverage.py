@@ -1,7 +1,8 @@
 """Each module of `core` and `wire` is covered wholly, branches too, by its own tests alone: `scripts/own_coverage.py`.
 
 Its own are tests/x/test_name.py and tests/x/test_name_*.py, as tests/architecture/test_mirror.py has it. The modules of
-core/scheduling are entered by one door, so all tests of the core's stories are theirs. Says what nobody looks at.
+core/scheduling are entered by one door, so all tests of the core's stories are theirs; what every eviction policy
+promises is tested of all in one file. Says what nobody looks at.
 """
 
 import io
@@ -18,7 +19,10 @@ PACKAGES = ("core", "wire")
 TESTS = ("tests/core", "tests/wire")
 SLOW = "tests/core/machines"
 """Histories by dice: what only they come upon has no test that says it."""
-AT_THE_DOOR = {"qmsup/core/scheduling": ("tests/core/scheduling/", "tests/core/stories/")}
+AT_THE_DOOR = {
+    "qmsup/core/scheduling": ("tests/core/scheduling/", "tests/core/stories/"),
+    "qmsup/core/eviction": ("tests/core/eviction/test_conformance.py",),
+}
 IMPORTED = "^$"
 """The context of whatever runs before any test does."""
 

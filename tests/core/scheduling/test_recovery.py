@@ -6,6 +6,7 @@ import pytest
 
 from qmsup.core.scheduling import views
 from qmsup.core.scheduling.events import (
+    ConfigApplied,
     ListenerJoined,
     LiveLease,
     RequestArrived,
@@ -242,3 +243,17 @@ def test_workers_that_nobody_waits_for_change_nothing(worker: str) -> None:
     desk = begun(Recovered(children=(adopted("a", 7),)))
     desk.tell(greets(worker))
     assert desk.told() == ""
+
+
+def test_nor_is_anything_unloaded_for_want_of_memory_before() -> None:
+    desk = begun(Recovered(children=(adopted("a", 7),), workers=(W,)), sizes={"a": 400}, budget=900)
+    spec = desk.scheduler.state.spec
+    desk.tell(ConfigApplied(spec=replace(spec, oom_guard_grace=Seconds(10.0))))
+    desk.play("""
+        reading free=0 line=100 a7=400 ->
+        at 10 ->
+        """)
+
+    desk.tell(greets())
+
+    desk.play("at 11 -> stop a7")

@@ -235,6 +235,18 @@ def test_what_has_waited_before_a_new_scheduler_has_used_up_its_patience() -> No
     desk.play("r2 asks b waited=4 -> stop a1, loading r2")
 
 
+def test_it_comes_before_those_that_have_waited_less() -> None:
+    desk = Desk(spec_of("a b", slots=1), evicts=A_FOR_B)
+    desk.play("""
+        r1 asks a            -> load a1, loading r1
+        a1 ready             -> grant r1
+        r1 accepts           ->
+        r2 asks a patience=0 -> r2 at 1
+        r3 asks b waited=400 -> r3 at 1
+        r1 ends              -> stop a1, loading r3
+        """)
+
+
 def test_who_is_past_its_patience_goes_first_by_arrival() -> None:
     spec = spec_of("a b c d", scheduler=SchedulerSpec(priority={"d": 5}))  # type: ignore[dict-item]
     desk = Desk(spec, evicts={"b": "a", "c": "a", "d": "a"})
