@@ -88,13 +88,16 @@ WORKERS = st.sampled_from([WorkerId(w) for w in ("w1", "w2")])
 def naive_handle(state: State, event: Event, now: Seconds) -> list[Effect]:
     """What `handle` promises to be like: after every event the whole line is walked, and each is judged."""
     state.begin(now)
+    if state.ending is not None and state.ending.is_handing_over:
+        state.emit(ArmWake(cause=state.event, at=None))
+        return state.effects
     requests.pass_time(state)
     _settle(state, naive_walk)
     _take(state, event)
     _settle(state, naive_walk)
     naive_walk(state)
-    if state.ending is not None:
-        shutdown.go_on(state)
+    if state.ending is not None and not state.ending.is_handing_over:
+        shutdown.go_on(state, state.ending)
     if state.line.has_moved:
         places.tell(state)
     state.emit(ArmWake(cause=state.event, at=state.wake))
@@ -396,10 +399,16 @@ class SchedulerMachine(Wishes):
         if is_so:
             self.tell(ShutdownAsked())
 
+    @property
+    def is_handed_over(self) -> bool:
+        """Whether it is the next scheduler's to answer whoever waits."""
+        ending = self.scheduler.state.ending
+        return ending is not None and ending.is_handing_over
+
     @invariant()
     def a_due_wake_is_armed(self) -> None:
         state = self.scheduler.state
-        if self.history:
+        if self.history and not self.is_handed_over:
             wake = self.history[-1][2][-1]
             assert isinstance(wake, ArmWake)
             assert wake.at == state.wake
@@ -407,6 +416,9 @@ class SchedulerMachine(Wishes):
     @override
     def teardown(self) -> None:
         if not self.history:
+            return
+        if self.is_handed_over:
+            self.replay()
             return
         self.let_everything_end()
         assert not self.scheduler.state.leases

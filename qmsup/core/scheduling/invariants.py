@@ -23,6 +23,8 @@ def check(state: State, now: Seconds) -> None:
         state: between two events.
         now: the monotonic clock.
     """
+    if state.ending is not None and state.ending.is_handing_over:
+        return  # it stands still, while time goes on
     for problem in _problems(state, now):
         raise InvariantBrokenError(problem)
 
@@ -202,6 +204,5 @@ def _of_waiting(state: State) -> Iterator[str]:
             yield f"{group.case} waits for a load that nobody wants"
     if state.line.size and not any(True for _ in state.residents) and not len(state.deadlines):
         yield f"{state.line.size} wait, and nothing will happen"
-    is_last = state.ending is not None and not state.ending.is_handing_over
-    if is_last and (state.waiters or state.line.size):
+    if state.ending is not None and (state.waiters or state.line.size):
         yield "somebody waits while the scheduler ends"
