@@ -176,6 +176,12 @@ def test_persistent_and_pinned_models_stay_and_others_go() -> None:
     assert apply(pinned, budget(9)) == "stop b2"
 
 
+def test_a_group_alone_makes_nothing_persistent() -> None:
+    together = replace(ROOMY, groups=(group("g", "a b c", swap=False),))
+
+    assert apply(full(together), budget(9, together)) == "stop a1"
+
+
 def test_a_matrix_counts_too() -> None:
     matrix = MatrixSpec(sets={"s": AllOf((B, C)), "t": A})
 

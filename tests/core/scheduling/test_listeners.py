@@ -200,6 +200,19 @@ def test_a_late_acceptance_from_a_lost_worker_revives_nothing() -> None:
         """)
 
 
+def test_the_grace_counts_from_when_it_fell_silent() -> None:
+    desk = serving(evicts={"b": "a"})
+    desk.play("""
+        r2 asks b from=w2 -> r2 at 1
+        at 7              ->
+        w1 silent         ->
+        at 20             ->
+        w1 silent         ->
+        at 36.9           ->
+        at 37             -> stop a1, loading r2
+        """)
+
+
 def test_a_worker_that_is_heard_in_time_keeps_what_it_has() -> None:
     desk = serving(evicts={"b": "a"})
     desk.play("""

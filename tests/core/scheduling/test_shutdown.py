@@ -48,6 +48,15 @@ def test_what_is_still_in_flight_is_cut_after_its_time() -> None:
     assert desk.wake is None
 
 
+def test_that_time_counts_from_when_the_end_was_asked_for() -> None:
+    serving(OnExit.STOP).play("""
+        at 60      ->
+        shutdown   -> stop b2
+        at 64.9    ->
+        at 65      -> cut r1 shutting_down, stop a1
+        """)
+
+
 def test_with_kept_children_it_ends_at_once_and_leaves_all_as_it_is() -> None:
     desk = serving(OnExit.KEEP)
     desk.play("""
