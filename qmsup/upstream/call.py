@@ -164,6 +164,8 @@ class Call:
         return False
 
     def _read(self) -> Answered | Unanswered:
+        if b"\r\n\r\n" not in self._received:
+            return Unanswered(because=f"{self._where} hung up without an answer")
         # http.client reads from a socket's file, and nothing else of a socket.
         response = HTTPResponse(cast("socket.socket", _Said(bytes(self._received))))
         try:

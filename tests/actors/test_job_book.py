@@ -1,0 +1,102 @@
+"""What is on disk of jobs: read by another life, and by whoever serves clients."""
+
+import json
+import stat
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from qmsup import places as folders
+from qmsup.actors.job_book import JobBook, JobRecord
+from qmsup.ids import Incarnation, LeaseId, ModelId
+
+pytestmark = pytest.mark.usefixtures("places")
+
+RECORD = JobRecord(
+    id="qm0123456789ab-7",
+    theirs="7",
+    lease=LeaseId("qm0123456789ab"),
+    model=ModelId("paint"),
+    incarnation=Incarnation(3),
+    upstream="127.0.0.1:5800",
+    kind="img_gen",
+)
+
+
+def document() -> object:
+    return json.loads(folders.job_document(RECORD.id).read_text())
+
+
+def test_a_job_is_on_record_for_another_life_and_its_document_for_clients() -> None:
+    kept = JobBook().keep(RECORD, {"id": "7", "status": "generating"})
+
+    assert kept == RECORD
+    assert list(JobBook().read_all()) == [RECORD]
+    assert document() == {"id": RECORD.id, "status": "generating"}
+    assert JobBook().document(RECORD) == document()
+
+
+def test_a_job_whose_document_says_so_has_ended_once() -> None:
+    book = JobBook()
+    ended = book.keep(RECORD, {"id": "7", "status": "completed"})
+
+    assert ended.ended is not None
+    assert book.keep(ended, {"id": "7", "status": "completed"}) == ended
+    assert list(JobBook().read_all()) == [ended]
+
+
+def test_what_is_forgotten_leaves_nothing() -> None:
+    book = JobBook()
+    book.keep(RECORD, {"status": "completed"})
+
+    book.forget(RECORD)
+    book.forget(RECORD)
+
+    assert list(folders.jobs_dir().iterdir()) == []
+
+
+def test_nobody_else_may_read_it() -> None:
+    JobBook().keep(RECORD, {"status": "queued"})
+
+    modes = {stat.S_IMODE(path.stat().st_mode) for path in folders.jobs_dir().iterdir()}
+    assert modes == {0o600}
+    assert stat.S_IMODE(folders.jobs_dir().stat().st_mode) == 0o700
+
+
+def test_what_cannot_be_read_is_cleared_away() -> None:
+    book = JobBook()
+    book.keep(RECORD, {"status": "queued"})
+    other = replace(RECORD, id="qm0123456789ab-8")
+    folder = folders.jobs_dir()
+    (folder / "qm000000000000-1.json").write_text("{")
+    (folder / "qm000000000001-1.json").write_text(json.dumps({"id": "x"}))
+    (folder / "qm000000000002-1.json").write_text((folder / f"{RECORD.id}.json").read_text())
+    (folder / f"{other.id}.document").write_text("{}")  # of a job that is not on record
+    (folder / f"{other.id}.json.new").write_text("{}")
+
+    assert list(book.read_all()) == [RECORD]
+    assert {path.name for path in folder.iterdir()} == {
+        f"{RECORD.id}.json",
+        f"{RECORD.id}.document",
+    }
+
+
+def test_a_document_that_is_lost_is_made_up_from_the_record() -> None:
+    book = JobBook()
+    book.keep(RECORD, {"status": "generating"})
+    for damage in ("[]", "{"):
+        folders.job_document(RECORD.id).write_text(damage)
+        assert book.document(RECORD)["status"] == "queued"
+    folders.job_document(RECORD.id).unlink()
+    assert book.document(RECORD)["kind"] == "img_gen"
+
+
+def test_a_disk_that_takes_nothing_is_complained_of(
+    places: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (places / "state").mkdir()
+    (places / "state" / "jobs").write_text("in the way")
+
+    assert JobBook().keep(RECORD, {"status": "queued"}) == RECORD
+    assert [record.getMessage() for record in caplog.records] != []
