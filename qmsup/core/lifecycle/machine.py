@@ -63,7 +63,8 @@ PROBE_TIMEOUT = Seconds(1.0)
 KILL_PATIENCE = Seconds(30.0)
 """A process killed in the middle of a driver call can take long to die; a GPU reset takes about this."""
 _LOOK_AGAIN = Seconds(0.02)
-"""Grandchildren are not ours to wait for, so whether they are gone is looked at, not told."""
+_SELDOM_LOOK = Seconds(0.2)
+"""Grandchildren are not ours to wait for, so whether they are gone is looked at, not told; less often with time."""
 
 
 class Phase(StrEnum):
@@ -87,6 +88,7 @@ class Lifecycle:
     __slots__ = (
         "_failure",
         "_incarnation",
+        "_look_pause",
         "_next",
         "_probe_words",
         "_pulse",
@@ -115,6 +117,7 @@ class Lifecycle:
         self._timers = Timers()
         self._spawned = Spawned()
         self._pulse = Pulse()
+        self._look_pause = _LOOK_AGAIN
 
     @property
     def incarnation(self) -> Incarnation | None:
@@ -292,6 +295,7 @@ class Lifecycle:
         else:
             self._add_lines(exited.last_lines)
             if (kill_at := self._timers.kill_at) is not None:  # what it started has its grace, too
+                self._look_pause = _LOOK_AGAIN
                 self._timers = Timers(look_at=Seconds(now + _LOOK_AGAIN), kill_at=kill_at)
                 return [EndProbe(), SeeRest()]
         self.phase = Phase.STOPPING
@@ -299,6 +303,7 @@ class Lifecycle:
 
     def _kill(self, now: Seconds, *, looks_again: bool) -> list[Effect]:
         """KILL. Without its leader somebody must look whether the rest is gone; the leader's end is told."""
+        self._look_pause = _LOOK_AGAIN
         self._timers = Timers(
             look_at=Seconds(now + _LOOK_AGAIN) if looks_again else None,
             give_up_at=Seconds(now + KILL_PATIENCE),
@@ -378,7 +383,8 @@ class Lifecycle:
             due.term_at = None
             return [Terminate()]
         if has_come(due.look_at, now):
-            due.look_at = Seconds(now + _LOOK_AGAIN)
+            self._look_pause = min(Seconds(self._look_pause * 1.5), _SELDOM_LOOK)
+            due.look_at = Seconds(now + self._look_pause)
             return [Kill()] if due.kill_at is None else [SeeRest()]
         return []
 

@@ -192,6 +192,21 @@ def test_what_a_leader_leaves_behind_has_its_grace_and_is_killed_after_it() -> N
     assert feed(machine, [Gone()], at=10.03) == [STOPPED_ONE]
 
 
+def test_the_longer_something_is_left_the_less_often_it_is_looked_for() -> None:
+    machine = stopping()
+    feed(machine, [Exited(how="exited with code 0")], at=1)
+    pauses = []
+
+    while machine.wake_at is not None and machine.wake_at < 10:
+        at = machine.wake_at
+        feed(machine, [TimePassed()], at=at)
+        pauses.append(machine.wake_at - at)
+
+    assert pauses[0] == pytest.approx(0.03)
+    assert max(pauses) == pytest.approx(0.2)
+    assert len(pauses) < 60
+
+
 def test_what_is_left_of_one_that_ended_by_itself_is_killed_at_once() -> None:
     machine = ready()
 
@@ -226,7 +241,7 @@ def test_what_is_left_after_the_leader_is_killed_until_it_is_gone() -> None:
     assert feed(machine, [DIED], at=1) == [EndProbe(), Kill()]
     assert machine.wake_at == pytest.approx(1.02)
     assert feed(machine, [TimePassed()], at=1.02) == [Kill()]
-    assert machine.wake_at == pytest.approx(1.04)
+    assert machine.wake_at == pytest.approx(1.05)
 
 
 def test_a_child_that_kill_does_not_end_is_given_up() -> None:
