@@ -1,0 +1,303 @@
+"""The job watcher and a real program that makes images, through all that may befall either."""
+
+import os
+import signal
+import socket
+import threading
+import time
+from contextlib import closing
+from http.client import RemoteDisconnected
+
+import pytest
+
+from qmsup import places as folders
+from qmsup.actors.job_book import KEPT_FOR, JobBook, JobRecord
+from qmsup.actors.job_news import BeginJob, EndJob, KeepJob, LeaseEnded, LeaseRefused
+from qmsup.errors import Code, Refusal
+from qmsup.ids import LeaseId
+from tests.support.box import until
+from tests.support.watching_jobs import FIRST, PAINT, SdServer, WatchedJobs, watched
+
+pytestmark = pytest.mark.usefixtures("places")
+
+_JOB = {"prompt": "a cat", "seconds": 600}
+
+
+def test_a_job_is_begun_under_its_lease_watched_and_let_go_of_at_its_end() -> None:
+    with watched() as (jobs, server):
+        status, told = jobs.ask("POST", "/sdcpp/v1/img_gen?model=paint", _JOB)
+
+        assert (status, told["status"], told["kind"]) == (202, "queued", "img_gen")
+        (begun,) = jobs.told(BeginJob)
+        assert (begun.request, begun.purpose) == ("q-1", "img_gen")
+        assert told["id"] == f"{begun.lease}-job-1"
+        assert told["poll_url"] == f"/sdcpp/v1/jobs/{told['id']}"
+        sent = server.stats()["last"]
+        assert sent["target"] == "/sdcpp/v1/img_gen?model=paint"
+        assert '"prompt": "a cat"' in sent["body"]
+        jobs.until_status(told["id"], "generating")
+        until(lambda: jobs.told(KeepJob))
+        assert jobs.told(EndJob) == []
+
+        server.finish()
+
+        document = jobs.until_status(told["id"], "completed")
+        assert document["id"] == told["id"]
+        assert document["result"]["images"][0]["b64_json"]
+        jobs.until_ended()
+
+
+def test_a_job_that_fails_has_failed_in_its_servers_words() -> None:
+    with watched("--fail-jobs") as (jobs, _):
+        document = jobs.until_status(jobs.begin(seconds=0), "failed")
+
+        assert document["error"] == {"code": "generation_failed", "message": "out of luck"}
+        jobs.until_ended()
+
+
+@pytest.mark.parametrize("status", [500, 503, 429, 401])
+def test_a_server_that_is_in_trouble_for_a_while_is_asked_again(status: int) -> None:
+    flags = ("--poll-status", str(status), "--poll-troubles", "4")
+    with watched(*flags) as (jobs, server):
+        job = jobs.begin(seconds=0)
+
+        jobs.until_status(job, "completed")
+
+        assert server.stats()["polls"] > 4
+        jobs.until_ended()
+
+
+def test_a_server_that_is_slow_is_waited_for() -> None:
+    with watched("--poll-seconds", "0.5", "--take-seconds", "0.5") as (jobs, _):
+        jobs.until_status(jobs.begin(seconds=0), "completed")
+        jobs.until_ended()
+
+
+@pytest.mark.parametrize("status", [404, 410])
+def test_a_job_that_its_server_forgot_is_lost(status: int) -> None:
+    with watched("--poll-status", str(status)) as (jobs, _):
+        document = jobs.until_status(jobs.begin(), "failed")
+
+        assert document["error"]["code"] == "job_lost"
+        assert str(status) in document["error"]["message"]
+        jobs.until_ended()
+
+
+@pytest.mark.parametrize("status", [400, 429, 500])
+def test_what_its_server_answers_in_place_of_a_job_is_passed_on(status: int) -> None:
+    with watched("--refuse-jobs", str(status)) as (jobs, _):
+        assert jobs.ask("POST", "/sdcpp/v1/img_gen", _JOB) == (status, {"error": "not today"})
+        jobs.until_ended()
+
+
+def test_a_server_that_is_gone_is_told_of_by_hanging_up() -> None:
+    with watched() as (jobs, server):
+        server.close()
+
+        with pytest.raises(RemoteDisconnected):
+            jobs.ask("POST", "/sdcpp/v1/vid_gen", _JOB)
+        jobs.until_ended()
+
+
+def test_an_answer_that_names_no_job_is_no_answer() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            conn, _ = server.accept()
+            with conn:
+                conn.recv(65536)
+                conn.sendall(b"HTTP/1.1 202 Accepted\r\nContent-Length: 2\r\n\r\n{}")
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        jobs = WatchedJobs(f"127.0.0.1:{server.getsockname()[1]}")
+        with closing(jobs), pytest.raises(RemoteDisconnected):
+            jobs.ask("POST", "/sdcpp/v1/img_gen", _JOB)
+        thread.join(10)
+        assert len(jobs.told(EndJob)) == 1
+
+
+def test_a_job_ends_with_the_child_that_ran_it() -> None:
+    with watched() as (jobs, server):
+        job = jobs.begin()
+        jobs.until_status(job, "generating")
+        os.kill(server.process.pid, signal.SIGKILL)
+        jobs.upstream = ""
+        lease = jobs.told(BeginJob)[0].lease
+
+        jobs.ref.tell(LeaseEnded(lease=lease, because="its model stopped"))
+
+        error = jobs.until_status(job, "failed")["error"]
+        assert (error["code"], "its model stopped" in error["message"]) == ("model_stopped", True)
+        jobs.until_ended()
+
+
+def test_a_lease_that_ended_alone_is_taken_again() -> None:
+    with watched() as (jobs, server):
+        job = jobs.begin()
+        until(lambda: jobs.told(KeepJob))
+        lease = jobs.told(BeginJob)[0].lease
+
+        jobs.ref.tell(LeaseEnded(lease=lease, because="it was not renewed in time"))
+
+        until(lambda: len(jobs.told(KeepJob)) == 2)
+        kept = jobs.told(KeepJob)[-1]
+        assert (kept.lease, kept.model, kept.incarnation) == (lease, PAINT, FIRST)
+        server.finish()
+        jobs.until_status(job, "completed")
+
+
+def test_without_a_lease_nothing_is_begun() -> None:
+    with watched() as (jobs, server):
+        jobs.gives = False
+        asked = jobs.asks("POST", "/sdcpp/v1/img_gen", _JOB)
+        until(lambda: jobs.told(BeginJob))
+        refusal = Refusal(code=Code.SHUTTING_DOWN, message="the end")
+
+        jobs.ref.tell(LeaseRefused(lease=jobs.told(BeginJob)[0].lease, refusal=refusal))
+
+        status, told = asked.result(20)
+        assert (status, told["error"]["code"], told["error"]["message"]) == (
+            503,
+            "shutting_down",
+            "the end",
+        )
+        assert server.stats()["jobs"] == 0
+
+
+def test_who_leaves_before_the_job_is_begun_begins_none() -> None:
+    with watched() as (jobs, server):
+        jobs.gives = False
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(folders.jobs_socket()))
+            client.sendall(b"POST /sdcpp/v1/img_gen HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}")
+            until(lambda: jobs.told(BeginJob))
+
+        jobs.give(jobs.told(BeginJob)[0].lease)
+
+        jobs.until_ended()
+        assert server.stats()["jobs"] == 0
+
+
+def test_who_leaves_once_the_job_is_on_its_way_loses_none() -> None:
+    with watched("--take-seconds", "0.5") as (jobs, server):
+        with socket.socket(socket.AF_UNIX) as client:
+            client.connect(str(folders.jobs_socket()))
+            client.sendall(b"POST /sdcpp/v1/img_gen HTTP/1.1\r\nContent-Length: 2\r\n\r\n{}")
+            until(lambda: server.stats()["last"])
+
+        until(lambda: list(folders.jobs_dir().glob("*.json")))
+        jobs.until_ended()
+
+
+def test_a_job_that_waits_in_its_server_is_cancelled_and_one_that_renders_is_not() -> None:
+    with watched() as (jobs, server):
+        first, second = jobs.begin(), jobs.begin()
+        jobs.until_status(first, "generating")
+
+        status, told = jobs.ask("POST", f"/sdcpp/v1/jobs/{second}/cancel")
+
+        assert (status, told["id"], told["status"]) == (200, second, "cancelled")
+        assert jobs.document(second) == told
+        assert [wish.lease for wish in jobs.told(EndJob)] == [jobs.told(BeginJob)[1].lease]
+        assert jobs.ask("POST", f"/sdcpp/v1/jobs/{second}/cancel") == (200, told)
+        status, told = jobs.ask("POST", f"/sdcpp/v1/jobs/{first}/cancel")
+        assert (status, "cannot be cancelled" in told["error"]) == (409, True)
+        server.finish()
+        jobs.until_status(first, "completed")
+
+
+@pytest.mark.parametrize(
+    ("method", "path"),
+    [
+        ("POST", "/sdcpp/v1/jobs/qm0123456789ab-1/cancel"),
+        ("GET", "/sdcpp/v1/jobs/qm0123456789ab-1"),
+        ("GET", "/sdcpp/v1/img_gen"),
+        ("POST", "/v1/images/generations"),
+    ],
+)
+def test_what_is_no_job_is_none(method: str, path: str) -> None:
+    jobs = WatchedJobs("127.0.0.1:1")
+    with closing(jobs):
+        status, told = jobs.ask(method, path)
+
+    assert (status, told["error"]["code"]) == (404, "job_not_found")
+    assert jobs.wishes == []
+
+
+def test_a_server_that_does_not_answer_cancels_nothing() -> None:
+    with watched() as (jobs, server):
+        job = jobs.begin()
+        server.close()
+
+        status, told = jobs.ask("POST", f"/sdcpp/v1/jobs/{job}/cancel")
+
+        assert (status, told["error"]["code"]) == (502, "upstream_failed")
+        assert jobs.told(EndJob) == []
+
+
+def test_another_life_goes_on_with_a_job_once_its_child_is_known_to_run() -> None:
+    with watched() as (jobs, server):
+        job = jobs.begin()
+        jobs.until_status(job, "generating")
+        jobs.stop()
+        jobs.gives, jobs.wishes = False, [*jobs.told(BeginJob)]
+        polls = server.stats()["polls"]
+
+        jobs.start()
+
+        until(lambda: jobs.told(KeepJob))
+        assert server.stats()["polls"] == polls  # by now another one might have its port
+        jobs.give(jobs.told(KeepJob)[0].lease)
+        server.finish()
+        jobs.until_status(job, "completed")
+        jobs.until_ended()
+
+
+def test_a_job_whose_child_ended_between_two_lives_has_failed() -> None:
+    with watched() as (jobs, _):
+        job = jobs.begin()
+        jobs.stop()
+        jobs.upstream = ""
+
+        jobs.start()
+
+        assert jobs.until_status(job, "failed")["error"]["code"] == "model_stopped"
+        jobs.until_ended()
+
+
+def test_jobs_of_two_servers_that_give_one_id_are_told_apart() -> None:
+    other = SdServer()
+    with closing(other), watched() as (jobs, server):
+        first = jobs.begin()
+        jobs.upstream = other.upstream
+        second = jobs.begin()
+        assert first.partition("-")[2] == second.partition("-")[2]
+
+        other.finish()
+        until(lambda: jobs.document(second)["status"] != "queued")
+        other.finish()
+
+        jobs.until_status(second, "completed")
+        assert jobs.document(first)["status"] == "generating"
+        server.finish()
+        jobs.until_status(first, "completed")
+
+
+def test_a_job_is_forgotten_some_time_after_its_end() -> None:
+    record = JobRecord(
+        id="qm0123456789ab-1",
+        theirs="1",
+        lease=LeaseId("qm0123456789ab"),
+        model=PAINT,
+        incarnation=FIRST,
+        upstream="127.0.0.1:1",
+        kind="img_gen",
+        ended=time.time() - KEPT_FOR + 0.5,
+    )
+    JobBook().keep(record, {"status": "completed"})
+
+    jobs = WatchedJobs("127.0.0.1:1")
+    with closing(jobs):
+        until(lambda: not list(folders.jobs_dir().iterdir()))
+    assert jobs.wishes == []
