@@ -260,11 +260,13 @@ class ProcessManager(pykka.ThreadingActor):
 
 
 def _limits_of(spec: ModelSpec) -> Limits:
+    backend = backend_of(spec.kind)
     return Limits(
         start_timeout=spec.start_timeout,
         stop_grace=spec.stop_grace,
-        term_again=_TERM_AGAIN if backend_of(spec.kind).repeats_term else None,
+        term_again=_TERM_AGAIN if backend.repeats_term else None,
         port_tries=1 if has_fixed_port(spec) else _PORT_TRIES,
+        silent_looks=backend.silent_looks,
     )
 
 

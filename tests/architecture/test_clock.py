@@ -7,6 +7,7 @@ from tests.support.tree import ROOT, modules
 
 # Modules that read the wall clock → what for. None of it decides when something happens in one life of a process.
 WALL_CLOCK = {
+    "qmsup/actors/activity_table.py": "people see when",
     "qmsup/actors/feed.py": "subscribers see when",
     "qmsup/actors/footprints.py": "when a size was measured outlives the scheduler, and its machine",
     "qmsup/actors/job_book.py": "when a job ended outlives the scheduler",

@@ -15,7 +15,6 @@ ASK_EVERY = Seconds(10.0)
 """Of a child that answers. One question costs both sides some 0.2 ms."""
 ANSWER_WITHIN = Seconds(3.0)
 """Also the pause between looks once something is amiss."""
-_SILENT_LOOKS = 6
 _STOPPED_LOOKS = 3
 
 
@@ -37,9 +36,15 @@ class Work:
 class Pulse:
     """The looks at one ready child."""
 
-    __slots__ = ("_last", "_looks", "_silent_since")
+    __slots__ = ("_last", "_looks", "_silent_looks", "_silent_since")
 
-    def __init__(self) -> None:
+    def __init__(self, silent_looks: int) -> None:
+        """Of a child that answered just now.
+
+        Args:
+            silent_looks: so many looks without an answer, and without work between them, are a hang.
+        """
+        self._silent_looks = silent_looks
         self._looks = 0
         self._last: Work | None = None
         self._silent_since: Seconds | None = None
@@ -62,7 +67,7 @@ class Pulse:
         moves = work.is_traced or (self._last is not None and work.done != self._last.done)
         self._looks = 1 if moves else self._looks + 1
         self._last = work
-        if self._looks < (_STOPPED_LOOKS if work.is_stopped else _SILENT_LOOKS):
+        if self._looks < (_STOPPED_LOOKS if work.is_stopped else self._silent_looks):
             return ""
         silence = now - self._silent_since + ANSWER_WITHIN
         if work.is_stopped:

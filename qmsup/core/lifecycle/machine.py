@@ -116,7 +116,7 @@ class Lifecycle:
         self._probe_words = ""
         self._timers = Timers()
         self._spawned = Spawned()
-        self._pulse = Pulse()
+        self._pulse = Pulse(self.limits.silent_looks)
         self._look_pause = _LOOK_AGAIN
 
     @property
@@ -232,7 +232,7 @@ class Lifecycle:
 
     def _is_ready(self, now: Seconds) -> None:
         self.phase = Phase.READY
-        self._pulse = Pulse()
+        self._pulse = Pulse(self.limits.silent_looks)
         self._watch(now)
 
     def _probe_answered(self, answer: ProbeAnswered, now: Seconds) -> list[Effect]:

@@ -14,12 +14,14 @@ class Limits:
         stop_grace: between TERM and KILL.
         term_again: repeat an unanswered TERM after this long; None = never.
         port_tries: spawns at most for one start, when ports turn out to be taken; 1 where the port is fixed.
+        silent_looks: how often a ready child may answer nothing and do nothing until it counts as hanging.
     """
 
     start_timeout: Seconds
     stop_grace: Seconds
     term_again: Seconds | None = None
     port_tries: int = 3
+    silent_looks: int = 6
 
 
 @dataclass(slots=True)

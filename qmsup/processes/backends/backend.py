@@ -28,12 +28,15 @@ class Backend:
         meaning: what an end by itself means; takes the exit and the last lines of the log.
         tells_slots: it answers `GET /props` with `total_slots` once it is ready.
         repeats_term: its first TERM may be lost, and a second one ends it at once.
+        silent_looks: how often it may neither answer nor work until it counts as hanging. Few where the work is done
+            by the program itself; many where it may wait for somebody elsewhere and do nothing meanwhile.
     """
 
     added_arguments: Callable[[Sequence[str], int, int], tuple[str, ...]]
     meaning: Callable[[Exit, str], Meaning]
     tells_slots: bool = False
     repeats_term: bool = False
+    silent_looks: int = 40
 
 
 def is_silent_about(argv: Sequence[str], *flags: str) -> bool:

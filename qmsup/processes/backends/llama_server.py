@@ -63,5 +63,9 @@ def _meaning(ended: Exit, last_lines: str) -> Meaning:
 
 
 LLAMA_SERVER = Backend(
-    added_arguments=_added_arguments, meaning=_meaning, tells_slots=True, repeats_term=True
+    added_arguments=_added_arguments,
+    meaning=_meaning,
+    tells_slots=True,
+    repeats_term=True,
+    silent_looks=6,
 )

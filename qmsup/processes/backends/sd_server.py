@@ -31,4 +31,4 @@ def _meaning(ended: Exit, last_lines: str) -> Meaning:
     return generic.meaning(ended, last_lines)
 
 
-SD_SERVER = Backend(added_arguments=_added_arguments, meaning=_meaning)
+SD_SERVER = Backend(added_arguments=_added_arguments, meaning=_meaning, silent_looks=6)
