@@ -17,7 +17,7 @@ from qmsup.listener.pages import Pages
 from qmsup.listener.passthrough import PREFIX, passed_through
 from qmsup.listener.relay.order import RelayOrder
 from qmsup.listener.request_ids import new_request_id
-from qmsup.listener.routes import LOOKED_AT, RELAYED, Relayed
+from qmsup.listener.routes import RELAYED, Relayed, looked_at
 from qmsup.log import Log
 from qmsup.spec import Spec
 
@@ -49,8 +49,10 @@ class App:
             if method == "POST" and (relayed := RELAYED.get(path)) is not None:
                 key = self._keys.check(environ)
                 return order_for(environ, relayed, self._catalog, self._max_body, key)
-            if method in _READING and (relayed := LOOKED_AT.get(path)) is not None:
-                return self._look(environ, relayed)
+            if method in _READING:
+                query = environ.get("QUERY_STRING", "")
+                if (relayed := looked_at(path, query)) is not None:
+                    return self._look(environ, relayed)
             if path.startswith(PREFIX) and method != "OPTIONS":
                 return self._pass_through(environ, start_response)
             return self._page(environ, start_response)

@@ -33,6 +33,7 @@ _RELOAD = Seconds(60.0)
 _RETRY = Seconds(1.0)
 
 _READY = "ready"
+_PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 
 _OPEN = frozenset({"health", "favicon"})
 """Endpoints that need no key."""
@@ -62,6 +63,7 @@ _RULES = (
     ("/api/models/load/<path:model>", "load", "POST"),
     ("/api/models/unload", "unload_all", "POST"),
     ("/api/models/unload/<path:model>", "unload", "POST"),
+    ("/metrics", "metrics", "GET"),
     ("/logs", "logs", "GET"),
     ("/logs/stream", "log_stream", "GET"),
     ("/logs/stream/<path:model>", "log_stream", "GET"),
@@ -101,6 +103,7 @@ class Pages:
             "load": self._load,
             "unload": self._unload,
             "unload_all": self._unload_all,
+            "metrics": self._metrics,
             "logs": partial(log_pages.recent, self._catalog),
             "favicon": _favicon,
         }
@@ -203,6 +206,11 @@ class Pages:
 
     def _reload(self, _: str) -> Response:
         return _json(self._ask("reload", {}, _RELOAD))
+
+    def _metrics(self, _: str) -> Response:
+        answer = self._ask("metrics", {}, _READ)
+        text = answer.get("text", "") if isinstance(answer, dict) else ""
+        return Response(str(text), content_type=_PROMETHEUS)
 
     def _load(self, name: str) -> Response:
         model = self._catalog.named(name)

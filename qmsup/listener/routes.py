@@ -75,5 +75,18 @@ _LOOKED_AT = (
 RELAYED = {spelling: relayed for relayed in _RELAYED for spelling in _spellings(relayed)}
 """By `PATH_INFO`, in every spelling that is accepted: one look-up decides the way of a POST."""
 
+_METRICS = Relayed("/metrics")
+_SPELLINGS_OF_METRICS = frozenset(_spellings(_METRICS))
+
 LOOKED_AT = {spelling: relayed for relayed in _LOOKED_AT for spelling in _spellings(relayed)}
 """The same for GET. It never loads a model: what is not there cannot be looked at."""
+
+
+def looked_at(path: str, query: str) -> Relayed | None:
+    """What a GET of this path looks at in a model's server; None = it is no such path.
+
+    `/metrics` is a model's only where the query names one.
+    """
+    if path in _SPELLINGS_OF_METRICS:
+        return _METRICS if "model=" in query else None
+    return LOOKED_AT.get(path)

@@ -57,3 +57,14 @@ def test_both_want_the_key_and_are_only_read() -> None:
         assert _client(link, LOCKED).get(path).status_code == 401
         assert _client(link).post(path).status_code == 405
     assert link.asked == []
+
+
+def test_metrics_are_shown_as_the_scheduler_tells_them() -> None:
+    link = StandInLink(answers={"metrics": {"text": "qmsup_line_length 0.0\n"}})
+
+    answer = _client(link).get("/metrics")
+
+    assert answer.text == "qmsup_line_length 0.0\n"
+    assert answer.content_type == "text/plain; version=0.0.4; charset=utf-8"
+    assert _client(link, LOCKED).get("/metrics").status_code == 401
+    assert link.asked == [("metrics", {})]

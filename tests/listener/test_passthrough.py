@@ -130,7 +130,9 @@ def _link(state: str) -> StandInLink:
     return StandInLink(answers={"running": {"running": [{"model": "chat", "state": state}]}})
 
 
-@pytest.mark.parametrize("path", ["/props", "/slots/", "/v/audio/voices", "/sdapi/v1/loras"])
+@pytest.mark.parametrize(
+    "path", ["/props", "/slots/", "/v/audio/voices", "/sdapi/v1/loras", "/metrics/"]
+)
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_a_ready_model_can_be_looked_at(path: str, method: str) -> None:
     order = call(app_of(link=_link("ready")), environ_of(method, f"{path}?model=gpt-4o-mini"))
