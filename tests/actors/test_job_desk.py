@@ -1,0 +1,227 @@
+"""The scheduler's side of jobs, beside a real scheduler core; the watcher hears of all that comes of its wishes."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from qmsup import places as folders
+from qmsup.actors.job_desk import LEASE_FOR, OWNER, JobDesk
+from qmsup.actors.job_news import (
+    BeginJob,
+    ChildGone,
+    EndJob,
+    JobNews,
+    JobWish,
+    KeepJob,
+    LeaseEnded,
+    LeaseGiven,
+    LeaseRefused,
+)
+from qmsup.actors.tree import end_actors
+from qmsup.core.scheduling.effects import Answer, Cut, Effect, Grant, Record
+from qmsup.core.scheduling.events import (
+    DrainAsked,
+    Event,
+    GrantAccepted,
+    LeaseReleased,
+    ListenerJoined,
+    Outcome,
+    ProcessFailed,
+    ProcessReady,
+    ReleaseAsked,
+    RequestArrived,
+    UnloadAsked,
+    Woke,
+)
+from qmsup.core.scheduling.scheduler import Scheduler
+from qmsup.ids import AskId, Incarnation, LeaseId, ListenerName, ModelId, RequestId, WorkerId
+from qmsup.spec import ModelSpec, Spec
+from qmsup.units import Seconds
+
+PAINT = ModelId("paint")
+WORKER = WorkerId("main-1-abc")
+FIRST = Incarnation(1)
+R = RequestId("q-1")
+J = LeaseId("qm0123456789ab")
+BEGIN = BeginJob(lease=J, request=R, purpose="img_gen")
+KEEP = KeepJob(lease=J, model=PAINT, incarnation=FIRST, purpose="img_gen")
+GIVEN = LeaseGiven(lease=J, model=PAINT, incarnation=FIRST, upstream="127.0.0.1:5800")
+
+
+class DeafDesk(JobDesk):
+    """Keeps what it would tell the watcher."""
+
+    def __init__(self) -> None:
+        super().__init__(lambda _: None, lambda: None)
+        self.told: list[JobNews] = []
+
+    def _tell(self, news: JobNews) -> None:
+        self.told.append(news)
+
+
+@dataclass
+class Office:
+    """The scheduler, the desk, and what neither of them took of the answers."""
+
+    core: Scheduler
+    desk: DeafDesk
+    now: Seconds = Seconds(0.0)
+    effects: list[Effect] = field(default_factory=list)
+    others: list[Answer] = field(default_factory=list)
+
+    def handle(self, event: Event) -> None:
+        for effect in self.core.handle(event, self.now):
+            self.effects.append(effect)
+            if isinstance(effect, Answer) and not self.desk.answered(effect):
+                self.others.append(effect)
+            if isinstance(effect, Record):
+                self.desk.heard(effect)
+
+    def take(self, wish: JobWish) -> JobNews | None:
+        """What the watcher is told of a wish."""
+        self.desk.told.clear()
+        self.desk.take(wish, self.core.state, self.handle)
+        assert len(self.desk.told) <= 1
+        return self.desk.told[0] if self.desk.told else None
+
+    def arrives(self, request: RequestId = R) -> None:
+        self.handle(RequestArrived(request=request, listener=WORKER, model=PAINT))
+
+    def has_granted(self, request: RequestId) -> bool:
+        return any(isinstance(x, Grant) and x.request == request for x in self.effects)
+
+
+@pytest.fixture
+def office(places: Path) -> Iterator[Office]:
+    """Model paint is ready, and has granted its one request."""
+    folders.make_private(folders.runtime_dir())
+    model = ModelSpec(id=PAINT, argv=("sd-server",), slots=1, renders=True)
+    office = Office(Scheduler(Spec(models={PAINT: model})), DeafDesk())
+    office.handle(ListenerJoined(listener=WORKER, name=ListenerName("main"), pid=1))
+    office.arrives()
+    office.handle(ProcessReady(model=PAINT, incarnation=FIRST, upstream="127.0.0.1:5800", pid=99))
+    office.handle(GrantAccepted(request=R))
+    yield office
+    end_actors()
+
+
+def test_a_job_of_a_request_under_way_has_its_lease_at_once(office: Office) -> None:
+    assert office.take(BEGIN) == GIVEN
+
+    lease = office.core.state.leases[J]
+    assert (lease.owner, lease.purpose, lease.is_job) == (OWNER, "img_gen", True)
+    assert office.others == []
+    office.arrives(RequestId("q-2"))
+    assert not office.has_granted(RequestId("q-2"))
+
+
+def test_the_next_request_has_its_turn_when_the_job_has_ended(office: Office) -> None:
+    office.take(BEGIN)
+    office.arrives(RequestId("q-2"))
+    office.handle(LeaseReleased(lease=LeaseId(R), outcome=Outcome.FINISHED))
+    assert not office.has_granted(RequestId("q-2"))
+
+    office.take(EndJob(lease=J))
+
+    assert office.has_granted(RequestId("q-2"))
+    assert office.take(EndJob(lease=J)) is None  # once more does no harm
+
+
+@pytest.mark.parametrize("request_", ["q-9", ""])
+def test_without_a_grant_there_is_no_job(office: Office, request_: str) -> None:
+    told = office.take(BeginJob(lease=J, request=RequestId(request_), purpose="x"))
+
+    assert isinstance(told, LeaseRefused)
+    assert told.refusal.code == "model_unloaded"
+    assert J not in office.core.state.leases
+
+
+def test_a_jobs_lease_is_no_grant(office: Office) -> None:
+    office.take(BEGIN)
+
+    told = office.take(BeginJob(lease=LeaseId("x"), request=RequestId(J), purpose="x"))
+
+    assert isinstance(told, LeaseRefused)
+
+
+def test_a_box_that_is_drained_begins_none(office: Office) -> None:
+    office.handle(DrainAsked(ask=AskId("ctl"), is_draining=True))
+
+    told = office.take(BEGIN)
+
+    assert isinstance(told, LeaseRefused)
+    assert told.refusal.code == "draining"
+    assert [answer.ask for answer in office.others] == ["ctl"]
+
+
+def test_a_lease_is_renewed(office: Office) -> None:
+    office.take(BEGIN)
+    office.now = Seconds(LEASE_FOR - 1)
+
+    assert office.take(KEEP) == GIVEN
+
+    office.now = Seconds(LEASE_FOR + 1)
+    office.handle(Woke())
+    assert J in office.core.state.leases
+
+
+def test_a_lease_that_nobody_renewed_ends_and_is_taken_again(office: Office) -> None:
+    office.take(BEGIN)
+    office.desk.told.clear()
+    office.now = Seconds(LEASE_FOR + 1)
+    office.handle(Woke())
+    assert office.desk.told == [LeaseEnded(lease=J, because="it was not renewed in time")]
+
+    assert office.take(KEEP) == GIVEN
+
+    assert J in office.core.state.leases
+
+
+def test_what_an_operator_released_is_taken_again(office: Office) -> None:
+    office.take(BEGIN)
+    office.handle(ReleaseAsked(ask=AskId("ctl"), lease=J))
+
+    assert office.take(KEEP) == GIVEN
+
+
+def test_a_lease_ends_with_its_child_and_is_not_taken_of_another(office: Office) -> None:
+    office.take(BEGIN)
+    office.desk.told.clear()
+    office.handle(ProcessFailed(model=PAINT, incarnation=FIRST, reason="it died"))
+    assert office.desk.told == [LeaseEnded(lease=J, because="its model stopped")]
+    assert office.take(KEEP) == ChildGone(lease=J)
+
+    office.arrives(RequestId("q-2"))
+    second = Incarnation(2)
+    office.handle(ProcessReady(model=PAINT, incarnation=second, upstream="127.0.0.1:5801", pid=98))
+
+    assert office.take(KEEP) == ChildGone(lease=J)
+    assert J not in office.core.state.leases
+
+
+def test_an_unload_ends_it_and_cuts_the_request(office: Office) -> None:
+    office.take(BEGIN)
+    office.handle(UnloadAsked(ask=AskId("ctl"), models=(PAINT,)))
+
+    assert any(isinstance(effect, Cut) for effect in office.effects)
+    assert office.take(KEEP) == ChildGone(lease=J)
+
+
+def test_a_model_that_takes_nothing_new_is_not_waited_for(office: Office) -> None:
+    office.take(BEGIN)
+    office.handle(UnloadAsked(ask=AskId("ctl"), models=(PAINT,), drain=True))
+    office.handle(LeaseReleased(lease=LeaseId(R), outcome=Outcome.FINISHED))
+    office.handle(ReleaseAsked(ask=AskId("ctl2"), lease=J))
+
+    told = office.take(KEEP)
+
+    assert told is None or told == ChildGone(lease=J)
+    assert office.core.state.asks.keys() <= {AskId("ctl")}
+
+
+def test_a_model_that_is_not_known_any_more_has_no_jobs(office: Office) -> None:
+    gone = KeepJob(lease=J, model=ModelId("gone"), incarnation=FIRST, purpose="x")
+
+    assert office.take(gone) == ChildGone(lease=J)
