@@ -4,6 +4,7 @@ from qmsup.core.eviction.budget import BudgetPolicy
 from qmsup.core.eviction.groups import GroupPolicy
 from qmsup.ids import ModelId
 from qmsup.units import MiB
+from tests.support.scheduling import group
 
 # budget, ceiling, running (cold → hot, `!` = persistent, `?` = unknown), load, evict
 CASES = {
@@ -75,3 +76,20 @@ def test_answers_are_the_same_whatever_ran_before() -> None:
         assert policy.eviction_for(ModelId("m99"), running) == fresh().eviction_for(
             ModelId("m99"), running
         )
+
+
+def test_alike_are_those_of_one_size_and_of_unknown_size_those_of_one_group() -> None:
+    first, second = group("g", "a b", swap=False), group("h", "c", exclusive=False)
+    policy = BudgetPolicy(
+        needs={ModelId("x"): MiB(5), ModelId("y"): MiB(5), ModelId("z"): MiB(6)},
+        charges={},
+        budget=MiB(10),
+        fallback=GroupPolicy(
+            groups={ModelId("a"): first, ModelId("b"): first, ModelId("c"): second}
+        ),
+    )
+    likeness = {model: policy.likeness(ModelId(model)) for model in "abcxyz"}
+
+    assert likeness["x"] == likeness["y"] != likeness["z"]
+    assert likeness["a"] == likeness["b"] != likeness["c"]
+    assert likeness["x"] not in (likeness["a"], likeness["c"])

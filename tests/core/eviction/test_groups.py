@@ -59,3 +59,13 @@ def test_what_is_pinned_is_left_alone_by_other_groups_and_takes_turns_in_its_own
     found = pinned.eviction_for(ModelId(target), [ModelId(m) for m in running.split()])
 
     assert " ".join(found) == evicts
+
+
+def test_alike_are_members_of_one_group() -> None:
+    likeness = {model: policy().likeness(ModelId(model)) for model in "abcepxy"}
+
+    assert likeness["a"] == likeness["b"]
+    assert likeness["x"] == likeness["y"]
+    assert len(set(likeness.values())) == 5
+    changed = GroupPolicy(groups={ModelId("a"): group("g", "a b", swap=False)})
+    assert changed.likeness(ModelId("a")) != likeness["a"], "of a former configuration"

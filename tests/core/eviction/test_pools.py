@@ -62,3 +62,30 @@ def test_who_makes_room(
     found = policy.eviction_for(models[-1][0], [model for model, _, _ in models[:-1]])
 
     assert " ".join(found) == evicts
+
+
+def test_alike_are_those_of_one_pool_that_take_the_same_of_both() -> None:
+    words = ["r1:5", "r2:5", "r3:6", "g1:5+0", "g2:5+0", "g3:5+5", "g4:6+0"]
+    models = [read(word) for word in words]
+    by_groups = GroupPolicy(groups={})
+    policy = PoolsPolicy(
+        gpu=BudgetPolicy(
+            needs={model: size for model, size, _ in models if model.startswith("g")},
+            charges={},
+            budget=MiB(9),
+            fallback=by_groups,
+        ),
+        ram=RamPolicy(
+            pool=frozenset(model for model, _, _ in models if model.startswith("r")),
+            needs={model: size for model, _, size in models},
+            charges={},
+            budget=MiB(9),
+            fallback=by_groups,
+        ),
+    )
+
+    alike: dict[object, list[str]] = {}
+    for model, _, _ in models:
+        alike.setdefault(policy.likeness(model), []).append(model)
+
+    assert [*alike.values()] == [["r1", "r2"], ["r3"], ["g1", "g2"], ["g3"], ["g4"]]

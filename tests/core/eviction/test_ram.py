@@ -125,3 +125,14 @@ def test_a_resident_is_charged_by_what_it_runs_with() -> None:
 
     assert found.eviction_for(ModelId("b"), [ModelId("a")]) == ("a",)
     assert found.eviction_for(ModelId("a"), [ModelId("b")]) == ()
+
+
+def test_alike_are_those_of_one_size_and_one_group() -> None:
+    first, second = group("g", "ra rb"), group("h", "rc")
+    groups = {ModelId("ra"): first, ModelId("rb"): first, ModelId("rc"): second}
+    in_ram = replace(policy(None, ["ra5", "rb5", "rc5"]), fallback=GroupPolicy(groups=groups))
+    likeness = {model: in_ram.likeness(ModelId(model)) for model in groups}
+
+    assert likeness[ModelId("ra")] == likeness[ModelId("rb")] != likeness[ModelId("rc")]
+    bigger = replace(in_ram, needs={**in_ram.needs, ModelId("rb"): MiB(6)})
+    assert bigger.likeness(ModelId("rb")) != likeness[ModelId("ra")]

@@ -57,6 +57,16 @@ def test_that_time_counts_from_when_the_end_was_asked_for() -> None:
         """)
 
 
+def test_a_use_that_outlives_its_child_has_its_time_too() -> None:
+    desk = serving(OnExit.STOP)
+    desk.play("""
+        a1 fails   ->
+        shutdown   -> stop b2
+        b2 gone    ->
+        r1 ends    -> end
+        """)
+
+
 def test_with_kept_children_it_ends_at_once_and_leaves_all_as_it_is() -> None:
     desk = serving(OnExit.KEEP)
     desk.play("""
