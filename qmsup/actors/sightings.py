@@ -4,12 +4,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from qmsup.core.eviction.policy import members_of
+from qmsup.core.scheduling import memory
 from qmsup.core.scheduling.records import Model, Phase
 from qmsup.core.scheduling.state import State
 from qmsup.core.vram.attribution import Stage
 from qmsup.core.vram.reading import Limits, Reading
 from qmsup.ids import Incarnation, ModelId
 from qmsup.spec import GroupSpec, Pool, Spec
+from qmsup.units import MiB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +21,7 @@ class Watched:
     Attributes:
         pid: its leader's; None = it is not spawned yet.
         is_on_gpu: it is to be seen there.
+        size: what it is expected to hold there in the end; 0 = unknown.
     """
 
     model: ModelId
@@ -27,6 +30,7 @@ class Watched:
     stage: Stage
     pid: int | None = None
     is_on_gpu: bool = True
+    size: MiB = MiB(0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +65,7 @@ def watch_only(state: State, pids: Mapping[Incarnation, int]) -> WatchOnly:
         children=tuple(
             child
             for model in state.models.values()
-            for child in _children(model, groups.get(model.id, model.group), pids)
+            for child in _children(state, model, groups.get(model.id, model.group), pids)
         ),
         limits=limits_of(state.spec),
     )
@@ -78,7 +82,7 @@ def limits_of(spec: Spec) -> Limits:
 
 
 def _children(
-    model: Model, group: GroupSpec | None, pids: Mapping[Incarnation, int]
+    state: State, model: Model, group: GroupSpec | None, pids: Mapping[Incarnation, int]
 ) -> Iterator[Watched]:
     is_on_gpu = group is None or group.pool is not Pool.RAM
     for incarnation in sorted(model.incarnations):
@@ -90,6 +94,7 @@ def _children(
             stage=Stage.STOPPING if child is None else _STAGES[child.phase],
             pid=pids.get(incarnation) if child is None else child.pid,
             is_on_gpu=is_on_gpu,
+            size=memory.size_of(state, model.running_spec),
         )
 
 

@@ -185,7 +185,12 @@ class TelemetryActor(pykka.ThreadingActor):
 
     def _residents(self) -> tuple[Resident, ...]:
         return tuple(
-            Resident(incarnation=number, stage=child.stage, is_on_gpu=child.is_on_gpu)
+            Resident(
+                incarnation=number,
+                stage=child.stage,
+                is_on_gpu=child.is_on_gpu,
+                size=child.size,
+            )
             for number, child in self._children.items()
         )
 

@@ -43,12 +43,18 @@ def test_an_older_start_that_is_still_stopping_is_told_of_too() -> None:
 
 
 def test_what_was_started_is_named_and_where_it_is_to_be_seen() -> None:
-    desk = Desk(spec_of("a b", groups=(group("cpu", "b", pool=Pool.RAM, exclusive=False),)))
+    desk = Desk(
+        spec_of(
+            "a b",
+            sizes={"a": 400},
+            groups=(group("cpu", "b", pool=Pool.RAM, exclusive=False),),
+        )
+    )
     desk.say("load x a")
     desk.say("load y b")
 
     a, b = told(desk)
-    assert (a.model, a.argv, a.is_on_gpu) == ("a", ("child",), True)
+    assert (a.model, a.argv, a.is_on_gpu, a.size) == ("a", ("child",), True, 400)
     assert (b.model, b.is_on_gpu) == ("b", False)
     assert a.stage is Stage.STARTING
 

@@ -28,12 +28,14 @@ class Resident:
     Attributes:
         is_on_gpu: it is to be seen on a card; one of the RAM pool need not be.
         was_seen: it was, with a value, by an earlier sample.
+        size: what it is expected to hold in the end; 0 = unknown.
     """
 
     incarnation: Incarnation
     stage: Stage
     is_on_gpu: bool = True
     was_seen: bool = False
+    size: MiB = MiB(0)
 
 
 class Trust(StrEnum):

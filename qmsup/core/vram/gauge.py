@@ -42,6 +42,7 @@ class Gauge:
         self._look = Look()
         self._held_before: Mapping[Incarnation, MiB] = {}
         self._seen: dict[Incarnation, MiB] = {}
+        self._most: dict[Incarnation, MiB] = {}
         self._peaks: dict[Incarnation, MiB] = {}
         self._open_since: Seconds | None = None
         self._told = Reading()
@@ -57,7 +58,8 @@ class Gauge:
         """A child's end was heard of: what it held comes back."""
         self._peaks.pop(incarnation, None)
         held = self._seen.pop(incarnation, MiB(0))
-        self._leaving.ended(incarnation, held, Seconds(now + limits.settle))
+        most = self._most.pop(incarnation, MiB(0))
+        self._leaving.ended(incarnation, held, Seconds(now + limits.settle), most)
 
     def take(self, look: Look, limits: Limits, now: Seconds) -> list[News]:
         """Take one look in.
@@ -103,10 +105,16 @@ class Gauge:
         if attribution.used is None:
             return
         for each in residents:
-            if each.incarnation in attribution.held:
-                self._leaving.seen(each.incarnation)
+            number = each.incarnation
+            if each.stage is Stage.STARTING:
+                self._most[number] = each.size
+            if number in attribution.held:
+                self._leaving.seen(number)
+                if each.stage is Stage.READY:
+                    self._most.pop(number, None)
             elif each.stage is Stage.STOPPING and each.was_seen:
-                self._leaving.vanished(each.incarnation, self._seen[each.incarnation])
+                most = self._most.get(number, MiB(0))
+                self._leaving.vanished(number, self._seen[number], most)
 
     def _back(self, residents: Iterable[Resident], attribution: Attribution) -> Iterator[Back]:
         """What has come back of the dead; with it goes what others use, learnt from what can be trusted alone."""

@@ -17,7 +17,7 @@ class Leaver:
 
     Attributes:
         held: when it went, as far as others have been told.
-        left: of that.
+        left: of that; more, where it was still taking memory when it was seen last.
         until: it is waited for no longer; what is left then is somebody else's. None = its end is still to be heard of.
         returned: as told last.
     """
@@ -39,10 +39,16 @@ class Leaving:
         """Whether anything is on its way back."""
         return bool(self._leavers)
 
-    def vanished(self, incarnation: Incarnation, held: MiB) -> None:
-        """A child that is being stopped is not seen on any card any more; it held so much. Once is enough."""
+    def vanished(self, incarnation: Incarnation, held: MiB, most: MiB = MiB(0)) -> None:
+        """A child that is being stopped is not seen on any card any more. Once is enough.
+
+        Args:
+            incarnation: which.
+            held: when it was seen last.
+            most: what it may have taken since.
+        """
         if incarnation not in self._leavers and held:
-            self._leavers[incarnation] = Leaver(incarnation, held, held)
+            self._leavers[incarnation] = Leaver(incarnation, held, max(held, most))
 
     def seen(self, incarnation: Incarnation) -> None:
         """A child that was not seen for a moment is there after all."""
@@ -50,19 +56,23 @@ class Leaving:
         if leaver is not None and leaver.until is None:
             del self._leavers[incarnation]
 
-    def ended(self, incarnation: Incarnation, held: MiB, until: Seconds) -> None:
+    def ended(
+        self, incarnation: Incarnation, held: MiB, until: Seconds, most: MiB = MiB(0)
+    ) -> None:
         """A child's end was heard of.
 
         Args:
             incarnation: which.
             held: when it was seen last.
             until: so long its memory is waited for.
+            most: what it may have taken since.
         """
-        self.vanished(incarnation, held)
+        is_known = incarnation in self._leavers
+        self.vanished(incarnation, held, most)
         leaver = self._leavers.get(incarnation)
         if leaver is not None and leaver.until is None:
             leaver.until = until
-            leaver.held = leaver.left
+            leaver.held = leaver.left if is_known else held
 
     def foreign_of(self, others: MiB, before: MiB | None) -> MiB:
         """What others use, once the dead have their share of what no living child uses.
@@ -86,7 +96,7 @@ class Leaving:
     def take_news(self) -> Iterator[tuple[Incarnation, MiB]]:
         """The dead of whom more has come back than was told, with all that has. Who has nothing left is forgotten."""
         for leaver in list(self._leavers.values()):
-            returned = MiB(leaver.held - leaver.left)
+            returned = MiB(max(0, leaver.held - leaver.left))
             if leaver.until is not None and returned > leaver.returned:
                 leaver.returned = returned
                 yield leaver.incarnation, returned

@@ -60,7 +60,9 @@ def look_of(used: str, children: list[str]) -> Look:
     for word in children:
         child, _, told = word.partition(":")
         stage, _, size = told.partition("=")
-        residents.append(Resident(incarnation=Incarnation(int(child)), stage=Stage(stage)))
+        residents.append(
+            Resident(incarnation=Incarnation(int(child)), stage=Stage(stage), size=MiB(9000))
+        )
         if size:
             pid = 100 + int(child)
             owners[pid] = Incarnation(int(child))
@@ -182,6 +184,28 @@ STORIES = {
         1 ends                               ->
         at 4.2 used 1500                     -> back 1 8500 free 22500, ceiling 24000 free 22500
         at 8 used 1500                       ->
+        """,
+    "one that dies while it loads may have taken more than was seen": """
+        at 0 used 1500                    -> ceiling 24000 free 22500
+        at 2 used 5500 1:starting=4000    -> ceiling 24000 free 18500 1=4000
+        1 ends                            ->
+        at 2.2 used 7500                  -> ceiling 24000 free 16500
+        at 2.4 used 2500                  -> back 1 3000 free 21500
+        """,
+    "so may one that is given up": """
+        at 0 used 1500                    -> ceiling 24000 free 22500
+        at 2 used 5500 1:starting=4000    -> ceiling 24000 free 18500 1=4000
+        at 2.2 used 7500 1:stopping       -> ceiling 24000 free 16500 1=6000
+        1 ends                            ->
+        at 2.4 used 2500                  -> back 1 5000 free 21500, ceiling 24000 free 21500
+        """,
+    "one that was ready has taken all it takes": """
+        at 0 used 1500                    -> ceiling 24000 free 22500
+        at 2 used 5500 1:starting=4000    -> ceiling 24000 free 18500 1=4000
+        at 2.2 used 5500 1:ready=4000     -> peak 1 4000
+        1 ends                            ->
+        at 2.4 used 7500                  -> ceiling 24000 free 16500
+        at 2.6 used 7500                  -> ceiling 20976 free 16500
         """,
     "nor does what a child takes between two reads raise what others use": """
         at 0 used 1500                    -> ceiling 24000 free 22500

@@ -1,5 +1,7 @@
 """Memory of the dead on its way back: what is theirs of what nobody alive uses."""
 
+import pytest
+
 from qmsup.core.vram.leaving import Leaving
 from qmsup.ids import Incarnation
 from qmsup.units import MiB, Seconds
@@ -100,6 +102,22 @@ def test_of_one_that_vanished_before_its_end_the_rest_is_told() -> None:
     assert news(leaving) == {A: 300}
     leaving.forget_overdue(Seconds(3.0))
     assert not leaving
+
+
+@pytest.mark.parametrize("vanishes_first", [False, True])
+def test_one_that_was_still_taking_memory_may_have_taken_more(vanishes_first: bool) -> None:
+    leaving = Leaving()
+    if vanishes_first:
+        leaving.vanished(A, MiB(400), MiB(1000))
+    else:
+        leaving.ended(A, MiB(400), Seconds(3.0), MiB(1000))
+
+    assert leaving.foreign_of(MiB(1200), MiB(500)) == 500
+    assert leaving.left_of(A) == 700
+    assert news(leaving) == {}
+    leaving.ended(A, MiB(400), Seconds(3.0))
+    assert leaving.foreign_of(MiB(600), MiB(500)) == 500
+    assert news(leaving) == {A: 600 if vanishes_first else 300}
 
 
 def test_one_that_is_there_after_all_holds_its_own() -> None:
