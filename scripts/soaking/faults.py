@@ -21,7 +21,8 @@ _AFTERMATH_S = 30.0
 _SLACK_S = 0.1
 _NAME = re.compile(r"--name (\w+)")
 _OF_A_CHILD = frozenset({"upstream_failed", "model_load_failed", "model_unavailable"})
-_OF_A_SCHEDULER = _OF_A_CHILD | {"scheduler_unavailable"}
+_OF_A_SCHEDULER = frozenset({"scheduler_unavailable"})
+"""Its children and all who wait outlive it."""
 
 
 class Part(StrEnum):
