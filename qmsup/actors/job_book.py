@@ -13,11 +13,10 @@ from pathlib import Path
 
 from qmsup import places
 from qmsup.ids import Incarnation, LeaseId, ModelId
-from qmsup.job_ids import is_job_id, job_path
+from qmsup.job_ids import is_job_id
 from qmsup.log import Log
 from qmsup.units import Seconds
 from qmsup.upstream import job_answers
-from qmsup.upstream.job_answers import Document
 
 KEPT_FOR = Seconds(600.0)
 """From a job's end on its document can be read, whatever became of its model."""
@@ -52,30 +51,30 @@ class JobRecord:
 class JobBook:
     """For one thread. A disk that takes nothing is complained of, and jobs go on."""
 
-    def keep(self, record: JobRecord, document: Document) -> JobRecord:
+    def keep(self, record: JobRecord, text: bytes) -> JobRecord:
         """Keep how a job stands.
+
+        Args:
+            record: of the job.
+            text: its document, as clients are to read it.
 
         Returns:
             The record, which is ended if the document says so.
         """
-        is_over = job_answers.is_over(document)
-        if is_over and record.ended is None:
+        if record.ended is None and job_answers.is_over(text):
             record = replace(record, ended=time.time())
-        told = job_answers.renamed(document, record.id, job_path(record.id))
         # The document first: a job that is on record as ended has its last one.
-        _replace(places.job_document(record.id), json.dumps(told).encode())
+        _replace(places.job_document(record.id), text)
         _replace(_record_path(record.id), json.dumps(asdict(record)).encode())
         return record
 
-    def document(self, record: JobRecord) -> Document:
+    def document(self, record: JobRecord) -> bytes:
         """The last document of a job; of one that was lost, what the record says."""
-        try:
-            found = json.loads(places.job_document(record.id).read_bytes())
-            if isinstance(found, dict):
-                return found
-        except (OSError, ValueError):
-            pass
-        return {"id": record.id, "kind": record.kind, "status": "queued"}
+        with contextlib.suppress(OSError):
+            text = places.job_document(record.id).read_bytes()
+            if job_answers.status_in(text) is not None:
+                return text
+        return json.dumps({"id": record.id, "kind": record.kind, "status": "queued"}).encode()
 
     def read_all(self) -> Iterator[JobRecord]:
         """Every job on record. What cannot be read is removed."""

@@ -18,7 +18,7 @@ from qmsup.log import Log
 from qmsup.units import Seconds
 from qmsup.upstream import job_answers
 from qmsup.upstream.call import Answered, Unanswered, Wanted
-from qmsup.upstream.job_answers import Document, Forgotten, Stands, Unclear
+from qmsup.upstream.job_answers import Forgotten, Stands, Unclear
 
 _FIRST_PAUSE = Seconds(0.05)
 _LONGEST_PAUSE = Seconds(0.5)
@@ -35,11 +35,12 @@ class _Round:
     """One job that runs.
 
     Attributes:
+        text: its last document, as clients read it.
         is_sure: its child is known to run; else another one may have its port.
     """
 
     record: JobRecord
-    document: Document
+    text: bytes
     is_sure: bool
     ask_at: float
     renew_at: float
@@ -73,29 +74,29 @@ class Rounds:
             if record.ended is not None:
                 self._ended[record.id] = record
                 continue
-            document = self._book.document(record)
+            text = self._book.document(record)
             self._running[record.lease] = _Round(
-                record, document, is_sure=False, ask_at=now, renew_at=now
+                record, text, is_sure=False, ask_at=now, renew_at=now
             )
 
-    def watch(self, record: JobRecord, document: Document) -> None:
+    def watch(self, record: JobRecord, text: bytes) -> None:
         """Look after a job that was just begun."""
         now = time.monotonic()
-        record = self._book.keep(record, document)
-        begun = _Round(record, document, is_sure=True, ask_at=now + _FIRST_PAUSE, renew_at=now)
+        record = self._book.keep(record, text)
+        begun = _Round(record, text, is_sure=True, ask_at=now + _FIRST_PAUSE, renew_at=now)
         self._running[record.lease] = begun
         _log.info("job.begun", job=record.id, model=record.model, kind=record.kind)
         if record.ended is not None:
-            self._end(begun, document)
+            self._end(begun, text)
 
     def find(self, job: str) -> JobRecord | None:
         """A job by its id; None = it is unknown, or was forgotten."""
         running = (each.record for each in self._running.values())
         return next((r for r in running if r.id == job), None) or self._ended.get(job)
 
-    def document(self, record: JobRecord) -> Document:
+    def document(self, record: JobRecord) -> bytes:
         """How a job stands, as its clients read it."""
-        return job_answers.renamed(self._book.document(record), record.id, job_path(record.id))
+        return self._book.document(record)
 
     @property
     def due(self) -> Seconds | None:
@@ -145,13 +146,14 @@ class Rounds:
         if each is None:
             return
         match job_answers.stands(answer):
-            case Stands(document=document, is_over=is_over):
+            case Stands(text=theirs, is_over=is_over):
                 each.unclear_since = None
+                text = job_answers.renamed(theirs, each.record.id)
                 if is_over:
-                    self._end(each, document)
-                elif document != each.document:
-                    each.document = document
-                    self._book.keep(each.record, document)
+                    self._end(each, text)
+                elif text != each.text:
+                    each.text = text
+                    self._book.keep(each.record, text)
             case Forgotten(because=because):
                 self._fail(each, "job_lost", because)
             case Unclear(because=because):
@@ -197,15 +199,15 @@ class Rounds:
             self._fail(each, "job_lost", f"nothing was heard of it for too long: {because}")
 
     def _fail(self, each: _Round, code: str, because: str) -> None:
-        self._end(each, job_answers.failed(each.document, code, because, time.time()))
+        self._end(each, job_answers.failed(each.text, code, because, time.time()))
 
-    def _end(self, each: _Round, document: Document) -> None:
+    def _end(self, each: _Round, text: bytes) -> None:
         """The document is kept before the lease ends: the model may be stopped for others at once."""
-        record = each.record if each.record.ended else self._book.keep(each.record, document)
+        record = each.record if each.record.ended else self._book.keep(each.record, text)
         del self._running[record.lease]
         self._ended[record.id] = record
         self._report(EndJob(lease=record.lease))
-        _log.info("job.over", job=record.id, model=record.model, status=str(document.get("status")))
+        _log.info("job.over", job=record.id, model=record.model, status=job_answers.status_in(text))
 
 
 def _may_ask(each: _Round) -> bool:

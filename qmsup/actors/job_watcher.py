@@ -199,17 +199,15 @@ class JobWatcher(pykka.ThreadingActor):
             refusal = Refusal(code=Code.JOB_NOT_FOUND, message=f"there is no job {name[:200]!r}")
             self._refuse(visitor, refusal)
         elif record.ended is not None:
-            self._show(visitor, 200, self._rounds.document(record))
+            self._answer(visitor, 200, _JSON, self._rounds.document(record))
         else:
             self._cancel(visitor, record)
 
     def _refuse(self, visitor: Visitor, refusal: Refusal) -> None:
         kind = "invalid_request_error" if status_of(refusal.code) < 500 else "server_error"  # noqa: PLR2004 - HTTP's border
         error = {"message": refusal.message, "type": kind, "param": None, "code": refusal.code}
-        self._show(visitor, status_of(refusal.code), {"error": error})
-
-    def _show(self, visitor: Visitor, status: int, body: object) -> None:
-        self._answer(visitor, status, _JSON, json.dumps(body).encode())
+        body = json.dumps({"error": error}).encode()
+        self._answer(visitor, status_of(refusal.code), _JSON, body)
 
     def _answer(self, visitor: Visitor, status: int, content_type: str, body: bytes) -> None:
         visitor.answer(status, content_type, body)
@@ -263,9 +261,9 @@ class JobWatcher(pykka.ThreadingActor):
                 upstream=given.upstream,
                 kind=errand.kind,
             )
-            self._rounds.watch(record, begun.document)
-            shown = job_answers.renamed(begun.document, record.id, job_path(record.id))
-            self._show(visitor, answer.status, shown)
+            text = job_answers.named(begun.document, record.id, job_path(record.id))
+            self._rounds.watch(record, text)
+            self._answer(visitor, answer.status, _JSON, text)
             return
         self._report(EndJob(lease=given.lease))
         if isinstance(answer, Answered) and answer.status not in _SUCCESS:
@@ -292,6 +290,6 @@ class JobWatcher(pykka.ThreadingActor):
             self._refuse(visitor, Refusal(code=Code.UPSTREAM_FAILED, message=message))
         elif answer.status in _SUCCESS:
             self._rounds.told(record.lease, answer)
-            self._show(visitor, answer.status, self._rounds.document(record))
+            self._answer(visitor, answer.status, _JSON, self._rounds.document(record))
         else:
             self._answer(visitor, answer.status, answer.content_type, answer.body)

@@ -19,12 +19,11 @@ from qmsup.errors import Code, Refusal, RequestError
 from qmsup.job_ids import REQUEST_HEADER, is_job_id, job_path
 from qmsup.listener.relay.order import RelayOrder
 from qmsup.units import Seconds
+from qmsup.upstream import job_answers
 
 _CANCELLED_WITHIN = Seconds(25.0)
 """A little more than the scheduler process takes for it."""
 _RETRY = Seconds(2.0)
-_ENDED = re.compile(rb'"status"\s*:\s*"(?:completed|failed|cancelled)"')
-"""In JSON this stands in no string: quotes have a backslash before them there."""
 _OF_JOB = re.compile(re.escape(job_path("")) + r"([^/]+)(?:/cancel)?/?")
 
 
@@ -58,7 +57,7 @@ def cancel(job: str) -> Response:
         RequestError: there is none of this id, or nobody is there who could do it.
     """
     document = _document(job)
-    if _ENDED.search(document) is not None:
+    if job_answers.is_over(document):
         return _shown(200, document)
     door = _Door(places.jobs_socket())
     try:

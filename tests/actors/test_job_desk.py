@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
+from typing_extensions import override
 
 from qmsup import places as folders
 from qmsup.actors.job_desk import LEASE_FOR, OWNER, JobDesk
@@ -57,6 +58,7 @@ class DeafDesk(JobDesk):
         super().__init__(lambda _: None, lambda: None)
         self.told: list[JobNews] = []
 
+    @override
     def _tell(self, news: JobNews) -> None:
         self.told.append(news)
 

@@ -295,7 +295,7 @@ def test_a_job_is_forgotten_some_time_after_its_end() -> None:
         kind="img_gen",
         ended=time.time() - KEPT_FOR + 0.5,
     )
-    JobBook().keep(record, {"status": "completed"})
+    JobBook().keep(record, b'{"status": "completed"}')
 
     jobs = WatchedJobs("127.0.0.1:1")
     with closing(jobs):

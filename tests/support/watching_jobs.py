@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 import pykka
 import requests
+from typing_extensions import override
 
 from qmsup import places
 from qmsup.actors.job_door import open_door
@@ -73,6 +74,7 @@ class SdServer:
 
 
 class _Door(HTTPConnection):
+    @override
     def connect(self) -> None:
         self.sock = socket.socket(socket.AF_UNIX)
         self.sock.settimeout(30)

@@ -16,8 +16,8 @@ pytestmark = pytest.mark.system
 
 def test_a_job_has_a_lease_while_it_runs_and_a_document_when_its_model_is_gone() -> None:
     models = {"paint": renderer(), "chat": fake()}
-    listeners = {"main": {}, "other": {}}
-    with serving(models, listeners=listeners, vramBudgetGB=4) as box:
+    ports: dict[str, dict[str, str]] = {"main": {}, "other": {}}
+    with serving(models, listeners=ports, vramBudgetGB=4) as box:
         begun = begin(box, seconds=600)
 
         assert begun.status_code == 202, begun.text

@@ -4,7 +4,7 @@ import pytest
 
 from qmsup.upstream import job_answers
 from qmsup.upstream.call import Answered, Unanswered
-from qmsup.upstream.job_answers import Begun, Document, Forgotten, Stands, Unclear
+from qmsup.upstream.job_answers import Begun, Forgotten, Stands, Unclear
 
 
 def answered(document: object, status: int = 200) -> Answered:
@@ -47,9 +47,9 @@ def test_any_other_answer_took_none(answer: Answered) -> None:
     ],
 )
 def test_a_document_says_how_a_job_stands(status: str, is_over: bool) -> None:
-    document: Document = {"id": "a", "status": status}
+    answer = answered({"id": "a", "status": status})
 
-    assert job_answers.stands(answered(document)) == Stands(document=document, is_over=is_over)
+    assert job_answers.stands(answer) == Stands(text=answer.body, is_over=is_over)
 
 
 @pytest.mark.parametrize("status", [404, 410])
@@ -72,18 +72,44 @@ def test_whatever_else_comes_says_nothing_of_it(answer: Answered | Unanswered) -
     assert isinstance(job_answers.stands(answer), Unclear)
 
 
-def test_only_the_id_is_another_and_where_to_ask_if_that_is_told() -> None:
-    assert job_answers.renamed({"id": "a", "x": 1}, "ours", "/p") == {"id": "ours", "x": 1}
-    told = job_answers.renamed({"id": "a", "poll_url": "/q"}, "ours", "/p")
-    assert told == {"id": "ours", "poll_url": "/p"}
+def large(result: object, **members: object) -> bytes:
+    return json.dumps({"id": "a", "result": result, **members}).encode()
+
+
+def test_a_large_document_says_how_a_job_stands_too() -> None:
+    video = "A" * 1_000_000
+    assert job_answers.is_over(large({"b64_json": video}, status="completed"))
+    assert job_answers.status_in(large(video, status="generating", more=[1])) == "generating"
+    deceived = large('of "status": "failed"' + video, status="queued")
+    assert job_answers.status_in(deceived) == "queued"
+
+
+@pytest.mark.parametrize("members", [{}, {"status": 7}, {"status": None}])
+def test_a_large_document_may_say_nothing_of_it(members: dict[str, object]) -> None:
+    assert job_answers.status_in(large('"status": "x"' + "A" * 100_000, **members)) is None
+
+
+@pytest.mark.parametrize("theirs", ["a", 7, 'a"b', ""])
+def test_only_the_id_is_another(theirs: object) -> None:
+    text = json.dumps({"x": 'of "id": "a"', "id": theirs, "result": {"b": "c"}}).encode()
+
+    told = job_answers.renamed(text, "ours")
+
+    assert json.loads(told) == {"x": 'of "id": "a"', "id": "ours", "result": {"b": "c"}}
+
+
+def test_a_new_job_says_where_to_ask_for_it_if_its_server_does() -> None:
+    assert json.loads(job_answers.named({"id": 7, "x": 1}, "ours", "/p")) == {"id": "ours", "x": 1}
+    told = job_answers.named({"id": "a", "poll_url": "/q"}, "ours", "/p")
+    assert json.loads(told) == {"id": "ours", "poll_url": "/p"}
 
 
 def test_a_job_that_was_lost_has_failed_and_keeps_what_was_known_of_it() -> None:
     known = {"id": "a", "kind": "img_gen", "status": "generating", "created": 5, "poll_url": "/q"}
 
-    told = job_answers.failed(known, "job_lost", "the dog ate it", 9.7)
+    told = job_answers.failed(json.dumps(known).encode(), "job_lost", "the dog ate it", 9.7)
 
-    assert told == {
+    assert json.loads(told) == {
         "id": "a",
         "kind": "img_gen",
         "status": "failed",
