@@ -3,6 +3,7 @@
 Two more write to disk, the journal's and the state's, and one keeps books of requests that are over. Two watch the
 memory: the telemetry actor, which wakes every two seconds while children run, and the one that reads for it, which a
 driver may keep for as long as it likes.
+One looks after jobs, and waits for those who bring them.
 A process manager's thread sleeps in its inbox until a message, its child's end or a deadline. From the first reload
 on there is one more, which reads the configuration file.
 """
