@@ -53,9 +53,7 @@ def go_on(state: State, ending: Ending) -> None:
     if state.leases and not ending.is_over:
         return
     ending.is_told = True
-    for ask in state.asks:  # unloads: loads were turned away at once
-        state.answer(ask, refusal=SHUTTING_DOWN)
-    state.asks.clear()
+    # Nobody waits for an answer: loads were turned away at once, and unloads ended with the last child.
     state.emit(EndProcess(cause=state.event))
 
 

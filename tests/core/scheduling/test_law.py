@@ -238,3 +238,19 @@ def test_the_end_of_a_hold_after_the_end_changes_nothing() -> None:
 
     desk.now = 10.0
     assert desk.say("woke") == ""
+
+
+def test_the_end_of_a_hold_on_what_the_end_has_stopped_changes_nothing() -> None:
+    desk = full(HOLDING)
+    desk.play("""
+        r4 asks c  -> grant r4
+        r4 accepts ->
+        """)
+    assert apply(desk, budget(9, HOLDING)) == ""
+
+    desk.play("""
+        at 6       ->
+        shutdown   -> stop a1, stop b2
+        at 10      ->
+        r4 ends    -> stop c3
+        """)
