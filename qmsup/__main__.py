@@ -39,6 +39,7 @@ _VERBS = {
     "events": ("qmsup.control.commands.events", "Show what was decided, and what changes."),
     "doctor": ("qmsup.daemon.commands.doctor", "Find what is wrong on this box."),
     "top": ("qmsup.control.commands.top", "Watch the box."),
+    "keys": ("qmsup.control.commands.keys", "Make keys for control over TCP."),
     "logs": ("qmsup.control.commands.logs", "Show the end of a model's log, or of each model's."),
     "simulate": ("qmsup.simulation.command", "Run a trace through the scheduler in virtual time."),
 }

@@ -5,10 +5,13 @@ import os
 import secrets
 import socket
 import time
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Self
 
 from qmsup import places
 from qmsup.errors import AskTimedOutError, PeerError, RefusedError, SchedulerUnavailableError
+from qmsup.transport import curve
 from qmsup.transport.dealer import DealerSocket
 from qmsup.units import Seconds
 from qmsup.wire import codec
@@ -24,22 +27,34 @@ _SILENCE = Seconds(10.0)
 class Client:
     """A connection to the scheduler. For one thread; close it, or use it in a `with`."""
 
-    def __init__(self, endpoint: str | None = None, timeout: Seconds = Seconds(5.0)) -> None:
+    def __init__(
+        self,
+        endpoint: str | None = None,
+        timeout: Seconds = Seconds(5.0),
+        *,
+        own_key: Path | None = None,
+        server_key: Path | None = None,
+    ) -> None:
         """Connect.
 
         Args:
-            endpoint: of the scheduler's socket; None = the one of this environment.
+            endpoint: of the scheduler's socket; None = the one of this environment. `tcp://…` needs both keys.
             timeout: for each answer.
+            own_key: file of this client's secret key (`qmsup keys`).
+            server_key: file of the scheduler's public key.
 
         Raises:
             SchedulerUnavailableError: nobody listens there.
+            ConfigError: a key cannot be read.
         """
         self._endpoint = places.scheduler_endpoint() if endpoint is None else endpoint
         self._timeout = timeout
         self._name = f"ctl-{os.getpid()}-{secrets.token_hex(4)}"
         self._asked = 0
         _probe(self._endpoint)
-        self._socket = DealerSocket(self._endpoint, self._name.encode())
+        self._socket = DealerSocket(
+            self._endpoint, self._name.encode(), secure=_secure(own_key, server_key)
+        )
 
     def __enter__(self) -> Self:
         return self
@@ -101,6 +116,13 @@ class Client:
             if reply.id == question_id:
                 return reply
         return None
+
+
+def _secure(own_key: Path | None, server_key: Path | None) -> Callable[[Any], None] | None:
+    if own_key is None or server_key is None:
+        return None
+    keys, server = curve.read_keys(own_key), curve.read_public(server_key)
+    return lambda socket: curve.connect_with(socket, keys, server)
 
 
 def _probe(endpoint: str) -> None:

@@ -1,6 +1,6 @@
 """A worker's or control client's end: one DEALER socket to the scheduler."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import zmq
 
@@ -19,12 +19,19 @@ class DealerSocket:
     each wake and after each send, until it returns nothing.
     """
 
-    def __init__(self, endpoint: str, identity: bytes) -> None:
+    def __init__(
+        self,
+        endpoint: str,
+        identity: bytes,
+        *,
+        secure: Callable[[zmq.Socket[bytes]], None] | None = None,
+    ) -> None:
         """Connect, whether or not anyone is there yet.
 
         Args:
             endpoint: where the scheduler binds, or will.
             identity: unique over all peers, 1 to 255 bytes, the first not zero.
+            secure: sets up keys; None = there are none.
 
         Raises:
             OSError: the address is no address.
@@ -36,6 +43,8 @@ class DealerSocket:
         self._socket.setsockopt(zmq.SNDHWM, 0)
         self._socket.setsockopt(zmq.RECONNECT_IVL, ms_from_seconds(_RECONNECT))
         try:
+            if secure is not None:
+                secure(self._socket)
             self._socket.connect(endpoint)
         except zmq.ZMQError as e:
             self._socket.close(linger=0)

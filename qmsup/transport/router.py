@@ -1,6 +1,7 @@
 """The scheduler's end: one ROUTER socket that all workers and control clients connect to."""
 
 import errno
+from collections.abc import Callable
 
 import zmq
 
@@ -24,12 +25,19 @@ class RouterSocket:
     before each wait, until it returns nothing.
     """
 
-    def __init__(self, endpoint: str, *, peer_bound: int = PEER_BOUND) -> None:
+    def __init__(
+        self,
+        endpoint: str,
+        *,
+        peer_bound: int = PEER_BOUND,
+        secure: Callable[[zmq.Socket[bytes]], None] | None = None,
+    ) -> None:
         """Bind; a socket file left by a dead process is replaced.
 
         Args:
             endpoint: `ipc://path`; the folder must exist, the path stay under 108 bytes.
             peer_bound: messages kept for one peer that does not read.
+            secure: sets up who may connect; None = whoever can reach the address.
 
         Raises:
             OSError: the address cannot be bound.
@@ -45,6 +53,8 @@ class RouterSocket:
         self._socket.setsockopt(zmq.HEARTBEAT_IVL, ms_from_seconds(HEARTBEAT))
         self._socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, ms_from_seconds(HEARTBEAT_TIMEOUT))
         try:
+            if secure is not None:
+                secure(self._socket)
             self._socket.bind(endpoint)
         except zmq.ZMQError as e:
             self._socket.close(linger=0)
