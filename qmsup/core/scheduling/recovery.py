@@ -98,5 +98,5 @@ def _keep(state: State, job: KeptJob) -> None:
 def _hold(state: State, name: ModelId, left: Seconds) -> None:
     model = state.models.get(name)
     if model is not None and model.is_ready and not model.leases and left > 0:
-        # Whose hold it was is forgotten: it ends by time, or when the model is used.
+        # Whose hold it was is forgotten, so nobody's next request takes it away: it ends by time.
         state.hold(model, _NOBODY, Seconds(state.now + left))
