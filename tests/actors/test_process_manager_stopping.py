@@ -12,7 +12,7 @@ import pytest
 
 from qmsup.actors.process_manager import ProcessManager
 from qmsup.core.scheduling.effects import EnsureReady, Stop
-from qmsup.core.scheduling.events import ProcessReady, ProcessStopped
+from qmsup.core.scheduling.events import ProcessFailed, ProcessReady, ProcessStopped
 from qmsup.ids import EventNumber, Incarnation, ModelId
 from qmsup.processes.ports import PortPool
 from qmsup.spec import Kind, ModelSpec
@@ -167,6 +167,20 @@ def test_a_child_frozen_while_it_stops_is_killed_after_its_grace(
 
     reports.wait_for(ProcessStopped, 1)
     assert not is_alive(pid)
+
+
+def test_a_program_that_cannot_run_on_this_cpu_is_told_so_behind_a_script_too(
+    reports: Reports, owners: list[Manager]
+) -> None:
+    spec = replace(DEAF, argv=("sh", "-c", "sh -c 'kill -ILL $$'; exit $?"))
+    owner = ProcessManager.start(spec=spec, report=reports, ports=PortPool(FIRST_PORT))
+    owners.append(owner)
+
+    owner.tell(EnsureReady(cause=EventNumber(1), model=M, incarnation=Incarnation(1)))
+
+    reason = reports.wait_for(ProcessFailed, 1).reason
+    assert "exited with code 132 while loading: what it ran was killed by SIGILL" in reason
+    assert "another kind of CPU" in reason
 
 
 @pytest.mark.parametrize("words", ["listening on", r"listening on http://\S+:\d+$"])

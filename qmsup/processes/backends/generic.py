@@ -17,6 +17,8 @@ _ENDS_BY_SIGNAL = {
     signal.SIGSEGV: "it crashed; try another build, or a smaller context",
     signal.SIGBUS: "it crashed reading a file, perhaps one that was changed or is on a disk that failed",
 }
+_KILLED = 128
+"""A shell ends with this and the number of the signal that killed what it ran."""
 _ENDS_BY_CODE = {
     126: "the program it runs may not be executed (chmod +x)",
     127: "the program it runs was not found, or a library of it",
@@ -31,10 +33,15 @@ def meaning(ended: Exit, last_lines: str) -> Meaning:
     """What can be said of any program's end."""
     if "address already in use" in last_lines.lower():
         return Meaning(hint=_PORT_TAKEN, port_taken=True)
+    known = {int(number): words for number, words in _ENDS_BY_SIGNAL.items()}
     if ended.signal is not None:
-        known = {int(number): words for number, words in _ENDS_BY_SIGNAL.items()}
         return Meaning(hint=known.get(ended.signal, ""))
-    return Meaning(hint=_ENDS_BY_CODE.get(ended.code or 0, ""))
+    code = ended.code or 0
+    if (number := code - _KILLED) in known:
+        return Meaning(
+            hint=f"what it ran was killed by {signal.Signals(number).name}: {known[number]}"
+        )
+    return Meaning(hint=_ENDS_BY_CODE.get(code, ""))
 
 
 def port_taken() -> Meaning:

@@ -28,6 +28,13 @@ MEANINGS = [
     (OTHER, Exit(signal=signal.SIGKILL), "", "dmesg"),
     (OTHER, Exit(signal=signal.SIGHUP), "", ""),
     (OTHER, Exit(code=127), "sh: x: not found", "not found"),
+    (
+        OTHER,
+        Exit(code=132),
+        "Illegal instruction",
+        "what it ran was killed by SIGILL: it was built",
+    ),
+    (OTHER, Exit(code=130), "", ""),
     (OTHER, Exit(), "", ""),
 ]
 
