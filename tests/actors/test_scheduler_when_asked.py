@@ -65,6 +65,7 @@ def test_ps_tells_every_model_in_the_order_of_the_file(
     body = client.body("ps")
 
     assert body["vram_budget_mib"] == 4000
+    assert body["memory"]["because"] == "no memory is read here"
     ready, *others = body["models"]
     pid, port, age = ready["pid"], ready["port"], ready["age_s"]
     assert is_alive(pid)
@@ -79,6 +80,7 @@ def test_ps_tells_every_model_in_the_order_of_the_file(
         "vram_estimated_mib": 3000,
         "vram_measured_mib": None,
         "vram_peak_mib": None,
+        "vram_held_mib": None,
         "ram_mib": None,
         "ctx": None,
         "inflight": 1,
@@ -116,6 +118,7 @@ def test_running_tells_the_models_that_have_a_child(
         "pid": row["pid"],
         "port": int(granted.upstream.rpartition(":")[2]),
         "inflight": 1,
+        "vram_held_mib": None,
     }
 
 
