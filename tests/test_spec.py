@@ -1,5 +1,5 @@
 from qmsup.ids import ListenerName, ModelId
-from qmsup.spec import GroupSpec, ListenerSpec, ModelSpec, Spec
+from qmsup.spec import GroupSpec, KeySpec, ListenerSpec, ModelSpec, Spec
 
 CHAT = ModelSpec(id=ModelId("chat"), argv=("x",), aliases=("gpt-4o", "coder"))
 CODER = ModelSpec(id=ModelId("coder"), argv=("x",))
@@ -28,4 +28,6 @@ def test_a_listener_shows_its_groups_in_the_order_of_the_file() -> None:
 
 
 def test_keys_are_not_shown_when_a_listener_is_printed() -> None:
-    assert "sk-secret" not in repr(ListenerSpec(name=ListenerName("main"), api_keys=("sk-secret",)))
+    key = KeySpec(key="sk-secret")
+
+    assert "sk-secret" not in repr(ListenerSpec(name=ListenerName("main"), api_keys=(key,)))

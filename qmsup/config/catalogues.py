@@ -6,12 +6,22 @@ from urllib.parse import urlsplit
 
 from qmsup.config.addresses import PORT, clash, parse_bind
 from qmsup.config.problems import Path, Problems, did_you_mean, key_text
-from qmsup.config.shape import ListenerSection, SchedulerSection, Shape
+from qmsup.config.shape import KeySection, ListenerSection, SchedulerSection, Shape
 from qmsup.ids import ListenerName, ModelId
-from qmsup.spec import GroupSpec, HoldOn, ListenerSpec, ModelSpec, Pool, SchedulerSpec
+from qmsup.spec import (
+    GroupSpec,
+    HoldOn,
+    KeySpec,
+    ListenerSpec,
+    ModelSpec,
+    Pool,
+    SchedulerSpec,
+)
 from qmsup.units import seconds_from_ms
 
 _DEFAULT_GROUP = "(default)"
+_DIGEST = "sha256:"
+_HEX = re.compile(r"[0-9a-f]{64}")
 _LISTENER_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 
 
@@ -88,8 +98,10 @@ def resolve_groups(shape: Shape, names: Names, problems: Problems) -> tuple[Grou
 
 def resolve_scheduler(section: SchedulerSection, names: Names) -> SchedulerSpec:
     """The scheduler's settings."""
-    for name in section.priority:
-        names.check(name, ("scheduler", "priority", name))
+    priority = {
+        names.model_called(name, ("scheduler", "priority", name)): value
+        for name, value in section.priority.items()
+    }
     return SchedulerSpec(
         line_max=section.line_max,
         offer_timeout=seconds_from_ms(section.offer_timeout_ms),
@@ -98,13 +110,15 @@ def resolve_scheduler(section: SchedulerSection, names: Names) -> SchedulerSpec:
         hold_on=HoldOn(section.hold_on),
         patience=seconds_from_ms(section.patience_ms),
         settle=seconds_from_ms(section.settle_ms),
-        priority={ModelId(name): value for name, value in section.priority.items()},
+        priority=priority,
     )
 
 
-def resolve_listeners(shape: Shape, problems: Problems) -> dict[ListenerName, ListenerSpec]:
+def resolve_listeners(
+    shape: Shape, names: Names, problems: Problems
+) -> dict[ListenerName, ListenerSpec]:
     """Every listener, in the order of the file; `main` with the defaults when none is written."""
-    _check_keys(shape.api_keys, ("apiKeys",), problems)
+    common = resolve_keys(shape.api_keys, ("apiKeys",), names, problems)
     sections: Mapping[str, ListenerSection] = shape.listeners or {"main": ListenerSection()}
     specs: dict[ListenerName, ListenerSpec] = {}
     for name, section in sections.items():
@@ -113,8 +127,9 @@ def resolve_listeners(shape: Shape, problems: Problems) -> dict[ListenerName, Li
             text = "a listener's name is letters, digits, - _ or . (at most 64); rename it"
             problems.add(path, text)
         _check_shown(section.groups, (*path, "groups"), shape, problems)
-        keys = shape.api_keys if section.api_keys is None else section.api_keys
-        _check_keys(section.api_keys or [], (*path, "apiKeys"), problems)
+        keys = common
+        if section.api_keys is not None:
+            keys = resolve_keys(section.api_keys, (*path, "apiKeys"), names, problems)
         host, port = _bind(section.bind, (*path, "bind"), specs, problems)
         specs[ListenerName(name)] = ListenerSpec(
             name=ListenerName(name),
@@ -122,17 +137,46 @@ def resolve_listeners(shape: Shape, problems: Problems) -> dict[ListenerName, Li
             port=port,
             workers=section.workers,
             groups=None if section.groups is None else tuple(section.groups),
-            api_keys=tuple(dict.fromkeys(keys)),
+            api_keys=keys,
         )
     return specs
 
 
-def _check_keys(keys: Sequence[str], path: Path, problems: Problems) -> None:
-    for at, key in enumerate(keys):
-        if not key:
-            problems.follow((*path, at), "a key is empty; write one or remove the entry")
-        elif not re.fullmatch(r"[!-~]+", key):  # it could not travel in a header
-            problems.follow((*path, at), "a key is plain characters without blanks")
+def resolve_keys(
+    sections: Sequence[KeySection], path: Path, names: Names, problems: Problems
+) -> tuple[KeySpec, ...]:
+    """The keys of a port, each once, in the order of the file."""
+    keys: dict[str, KeySpec] = {}
+    for at, section in enumerate(sections):
+        place: Path = (*path, at)
+        if text := _wrong_in_key(section.key):
+            problems.follow(place, text)
+        models = None
+        if section.models is not None:
+            called = enumerate(section.models)
+            models = frozenset(names.model_called(m, (*place, "models", n)) for n, m in called)
+            if not models:
+                text = "names no model; remove the line to allow every model"
+                problems.follow((*place, "models"), text)
+        key = KeySpec(
+            key=section.key,
+            name=section.name,
+            models=models,
+            admin=models is None if section.admin is None else section.admin,
+        )
+        if keys.setdefault(section.key, key) != key:
+            problems.follow(place, "this key is given twice, and may different things; keep one")
+    return tuple(keys.values())
+
+
+def _wrong_in_key(key: str) -> str:
+    if not key:
+        return "a key is empty; write one or remove the entry"
+    if not re.fullmatch(r"[!-~]+", key):  # it could not travel in a header
+        return "a key is plain characters without blanks"
+    if key.startswith(_DIGEST) and not _HEX.fullmatch(key.removeprefix(_DIGEST)):
+        return "sha256: is followed by 64 digits and letters a to f: `printf %s KEY | sha256sum` makes them"
+    return ""
 
 
 def _check_shown(

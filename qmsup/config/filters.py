@@ -3,8 +3,8 @@
 import json
 from collections.abc import Iterator, Mapping
 
+from qmsup.config.model_shape import FiltersSection
 from qmsup.config.problems import Path, Problems
-from qmsup.config.shape import FiltersSection
 from qmsup.spec import FilterSpec
 
 _MODEL = "model"

@@ -38,7 +38,15 @@ def resolve_peers(shape: Shape, problems: Problems) -> dict[HostName, PeerSpec]:
             text = "local is this box; rename it" if name == LOCAL else _NAME_RULE
             problems.add(("peers", name), text)
     _check_owners(shape.peers, problems)
-    return {HostName(name): _peer(name, section, problems) for name, section in shape.peers.items()}
+    used = {peer for route in shape.routes.values() for peer in route.peers}
+    peers: dict[HostName, PeerSpec] = {}
+    for name, section in shape.peers.items():
+        if section.proxy.startswith("https://") and name not in used:
+            text = "https is not spoken yet: its models are not served; put a proxy that speaks TLS next to qmsup"
+            problems.remark(("peers", name, "proxy"), text)
+        else:
+            peers[HostName(name)] = _peer(name, section, problems)
+    return peers
 
 
 def resolve_hosts(shape: Shape, problems: Problems) -> dict[HostName, HostSpec]:

@@ -260,7 +260,7 @@ class _Expansion:
                 self._problems.add(path, at + one.text)
         if wrong:
             return text
-        if "${PORT}" in expanded and key not in _PORT_KEYS:
+        if "${PORT}" in expanded and key not in _PORT_KEYS and "metadata" not in path[2:3]:
             self._problems.add(path, "${PORT} is known in cmd, env and proxy only")
             return text
         if "${PID}" in expanded and key != "cmdStop":

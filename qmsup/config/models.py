@@ -1,5 +1,6 @@
 """One entry of `models:`: what it means, and what is wrong with it."""
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 from urllib.parse import quote
@@ -7,10 +8,11 @@ from urllib.parse import quote
 from qmsup.config import commands
 from qmsup.config.addresses import HIGHEST_PORT, PORT, parse_upstream
 from qmsup.config.filters import names_of, resolve_filters
+from qmsup.config.model_shape import CapabilitiesSection, ModelSection
 from qmsup.config.problems import Path, Problems, key_text, shown
-from qmsup.config.shape import ModelSection, Shape
+from qmsup.config.shape import Shape
 from qmsup.ids import ModelId
-from qmsup.spec import Kind, ModelSpec
+from qmsup.spec import Abilities, Kind, ModelSpec
 from qmsup.units import Seconds, mib_from_gb
 
 _LOCAL = f"http://127.0.0.1:{PORT}"
@@ -33,6 +35,16 @@ def resolve_models(shape: Shape, problems: Problems) -> dict[ModelId, ModelSpec]
         ModelId(name): _Model(name, section, shape, problems).spec()
         for name, section in shape.models.items()
     }
+
+
+def _abilities(section: CapabilitiesSection) -> Abilities:
+    return Abilities(
+        takes=tuple(section.in_),
+        gives=tuple(section.out),
+        tools=section.tools,
+        reranker=section.reranker,
+        context=section.context,
+    )
 
 
 def _check_name(name: str, path: Path, problems: Problems) -> None:
@@ -87,7 +99,8 @@ class _Model:
         self._check_env()
         said = section.concurrency_limit or commands.slots(argv, section.env, kind)
         timeout = section.health_check_timeout or shape.health_check_timeout
-        grace = shape.unload_timeout if section.unload_timeout is None else section.unload_timeout
+        # As in llama-swap's files, 0 is no grace of its own.
+        grace = section.unload_timeout or shape.unload_timeout
         return ModelSpec(
             id=ModelId(self._name),
             argv=argv,
@@ -112,10 +125,24 @@ class _Model:
             renders=kind is Kind.SD_SERVER or not _RENDERED.isdisjoint(section.capabilities.out),
             use_model_name=section.use_model_name or None,
             filters=resolve_filters(section.filters, self._name, self._problems),
+            abilities=_abilities(section.capabilities),
+            metadata=self._metadata(),
+            send_loading_state=section.send_loading_state,
         )
 
     def _wrong(self, key: str, text: str) -> None:
         self._problems.follow(("models", self._name, key), text)
+
+    def _metadata(self) -> str:
+        try:
+            return (
+                json.dumps(self._section.metadata, allow_nan=False)
+                if self._section.metadata
+                else ""
+            )
+        except ValueError:
+            self._wrong("metadata", "holds a number that JSON cannot; write a finite one")
+            return ""
 
     def _argv(self) -> tuple[str, ...]:
         cmd = self._section.cmd
@@ -160,8 +187,9 @@ class _Model:
         ):
             return f"http://127.0.0.1:{port}"
         if argv and not commands.gets_port(argv, self._section.env):
+            # It may know of a port all the same; llama-swap's own example has such a model.
             text = f"holds no {PORT}; write it where the port belongs, or set proxy to where it listens"
-            self._wrong("cmd", text)
+            self._problems.remark(("models", self._name, "cmd"), text)
         return _LOCAL
 
     def _ready_check(self, kind: Kind) -> str:

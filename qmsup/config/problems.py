@@ -15,6 +15,7 @@ _SHOWN = 60
 _COMPARED = 500
 MOST = 200
 """Problems that are told at once."""
+_OF_A_KEY = frozenset({"key", "name", "models", "admin"})
 _SECRET = frozenset({"apiKeys", "apiKey", "env", "cmd", "cmdStop", "macros"})
 
 
@@ -44,6 +45,7 @@ class Problems:
     """Gathers problems while a document is read."""
 
     found: list[Problem] = field(default_factory=list)
+    remarks: list[Problem] = field(default_factory=list)
     _wrong: set[Path] = field(default_factory=set)
     _around: set[Path] = field(default_factory=set)
 
@@ -59,6 +61,17 @@ class Problems:
             self._around.update(path[:n] for n in range(1, len(path) + 1))
         if len(self.found) >= MOST:
             raise TooManyProblemsError
+
+    def remark(self, path: Path, text: str) -> None:
+        """Note what is no mistake, but should be known."""
+        if len(self.remarks) < MOST:
+            self.remarks.append(Problem(path=path, text=text))
+
+    def told(self, name: str, lines: Mapping[Path, int]) -> tuple[str, ...]:
+        """Every remark as `FILE:LINE: KEY: TEXT`, by line."""
+        placed = [(line_of(remark.path, lines), remark) for remark in self.remarks]
+        placed.sort(key=lambda pair: pair[0] or 0)
+        return tuple(_line(name, remark, line) for line, remark in placed)
 
     def follow(self, path: Path, text: str) -> None:
         """Note one that may only follow from another: where something is wrong already, it is left unsaid."""
@@ -103,10 +116,17 @@ def key_path(path: Path) -> str:
         if isinstance(part, int):
             told += f"[{part}]"
             continue
-        if depth and path[depth - 1] == "apiKeys":
+        if _may_be_secret(path, depth):
             part = "…"  # noqa: PLW2901 - somebody wrote keys as a mapping
         told += f".{key_text(part)}" if told else key_text(part)
     return told
+
+
+def _may_be_secret(path: Path, depth: int) -> bool:
+    if depth and path[depth - 1] == "apiKeys":
+        return True
+    is_in_entry = depth > 1 and path[depth - 2] == "apiKeys" and isinstance(path[depth - 1], int)
+    return is_in_entry and path[depth] not in _OF_A_KEY
 
 
 def key_text(key: str) -> str:

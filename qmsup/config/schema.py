@@ -3,7 +3,8 @@
 from pydantic.json_schema import GenerateJsonSchema
 from typing_extensions import override
 
-from qmsup.config.shape import ModelSection, Shape
+from qmsup.config.model_shape import ModelSection
+from qmsup.config.shape import Shape
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 

@@ -9,7 +9,6 @@ from pydantic_core import ErrorDetails
 from qmsup.config.document import Value
 from qmsup.config.problems import Path, did_you_mean, key_text, shown
 from qmsup.config.shape import SECTIONS, Shape, keys_of, place_of
-from qmsup.config.unsupported import is_not_yet
 
 _UNITS = {"GB": "GB", "MB": "MB", "Ms": "milliseconds", "Timeout": "seconds"}
 _BOUNDS = {
@@ -88,8 +87,6 @@ def _number_hint(path: Path, written: Value) -> str:
 
 
 def _unknown(path: Path) -> str:
-    if is_not_yet(path):
-        return "not supported yet in this version; remove it"
     key = str(path[-1])
     section = SECTIONS.get(place_of(path[:-1]))
     known = keys_of(section) if section is not None else ()

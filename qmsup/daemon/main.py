@@ -36,6 +36,8 @@ def run_scheduler(config: Configuration) -> Exit:
     """
     spec = config.spec
     log.set_up(level=spec.log_level, style=spec.log_format)
+    for remark in config.remarks:
+        _log.warning("config.remark", text=remark)
     ending = Ending()
     ending.listen_to_signals()
     make_folders()

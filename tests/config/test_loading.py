@@ -5,12 +5,13 @@ from collections.abc import Mapping
 import pytest
 
 from qmsup.config import parse
-from qmsup.config.unsupported import NOT_YET
 from qmsup.errors import ConfigError
 from qmsup.ids import ListenerName, ModelId
 from qmsup.spec import (
+    Abilities,
     GroupSpec,
     HoldOn,
+    KeySpec,
     Kind,
     ListenerSpec,
     ModelSpec,
@@ -135,6 +136,7 @@ def test_every_key_reaches_the_spec() -> None:
                 argv=("python", "serve.py"),
                 upstream="http://localhost:9001",
                 ready_check="tcp",
+                abilities=Abilities(gives=("text", "image")),
                 start_timeout=Seconds(60.0),
                 stop_grace=Seconds(0.0),
                 ttl=Seconds(600.0),
@@ -155,10 +157,17 @@ def test_every_key_reaches_the_spec() -> None:
         ),
         listeners={
             ListenerName("main"): ListenerSpec(
-                name=ListenerName("main"), host="::1", port=80, workers=3, api_keys=("k1",)
+                name=ListenerName("main"),
+                host="::1",
+                port=80,
+                workers=3,
+                api_keys=(KeySpec(key="k1"),),
             ),
             ListenerName("agents"): ListenerSpec(
-                name=ListenerName("agents"), port=8081, groups=("coding",), api_keys=("k2",)
+                name=ListenerName("agents"),
+                port=8081,
+                groups=("coding",),
+                api_keys=(KeySpec(key="k2"),),
             ),
             ListenerName("open"): ListenerSpec(name=ListenerName("open"), port=8082),
         },
@@ -281,7 +290,7 @@ BAD: dict[str, tuple[str, ...]] = {
     "models: {m: {cmd: llama-server, unlisted: 1}}": ("f:1: models.m.unlisted: must be true or false, not 1",),
     "models: {m: {cmd: llama-server, name: true}}": (
         "f:1: models.m.name: must be text, not true; put it in quotes",),
-    "models: {m: {cmd: llama-server, aliases: [{id: a}]}}": ("f:1: models.m.aliases[0]: must be text",),
+    "models: {m: {cmd: llama-server, aliases: [{name: a}]}}": ("f:1: models.m.aliases[0]: must be text",),
     "models: {m: {cmd: llama-server, kind: vllm}}": (
         'f:1: models.m.kind: must be one of llama-server, sd-server or generic, not "vllm"',),
     "models: {m: {cmd: llama-server, aliases: a}}": (
@@ -322,9 +331,6 @@ BAD: dict[str, tuple[str, ...]] = {
         "f:1: models.m.cmd: cannot be split: no closing quotation; close it, or escape it",),
     "models: {m: {cmd: \"'' x ${PORT}\"}}": (
         "f:1: models.m.cmd: starts with an empty word; write the program first",),
-    "models: {m: {cmd: python x.py}}": (
-        ("f:1: models.m.cmd: holds no ${PORT}; write it where the port belongs, or set proxy to where "
-        "it listens"),),
     "models: {m: {cmd: x, proxy: 'http://h:${PORT}'}}": (
         "f:1: models.m.proxy: uses ${PORT}, but cmd does not; write it in both or in none",),
     "models: {m: {cmd: x, proxy: 'https://h:1'}}": (
@@ -410,34 +416,17 @@ listeners: {l: {bind: x}}
     assert [line.split(":")[1] for line in problems(text)] == ["2", "4", "5", "6", "6", "8", "9"]
 
 
-NOT_BUILT = [
-    (place.replace("*", "X"), key) for place, keys in NOT_YET.items() for key in sorted(keys)
-]
-
-
-@pytest.mark.parametrize(("place", "key"), NOT_BUILT)
-def test_keys_that_are_not_built_yet_are_refused(place: str, key: str) -> None:
-    entry = f"{key}: {{a: 1}}"
-    files = {
-        "": f"{OK_MODELS}{entry}",
-        "scheduler": f"{OK_MODELS}scheduler: {{{entry}}}",
-        "models.X": f"models: {{X: {{cmd: llama-server, {entry}}}}}",
-        "groups.X": f"{OK_MODELS}groups: {{X: {{{entry}}}}}",
-        "listeners.X": f"{OK_MODELS}listeners: {{X: {{{entry}}}}}",
-    }
-    path = f"{place}.{key}" if place else key
-
-    (problem,) = problems(files[place])
-
-    assert problem.endswith(f": {path}: not supported yet in this version; remove it")
-
-
 SECRETS = [
     "apiKeys: sk-secret",
     "apiKeys: {sk-secret: 1}",
     "apiKeys: {sk-secret: 1, sk-secret: 2}",
     "apiKeys: [[sk-secret]]",
     "apiKeys: [{sk-secret: 1}]",
+    "apiKeys: [{key: sk-secret x}]",
+    "apiKeys: [{key: [sk-secret]}]",
+    "apiKeys: [{key: {sk-secret: 1}}]",
+    "apiKeys: [sk-secret, {key: sk-secret, admin: false}]",
+    "listeners: {l: {apiKeys: [{sk-secret: 1}]}}",
     "apiKeys: [sk-secret x]",
     "apiKeys: *sk-secret",
     "apiKeys: ['sk-secret]",
@@ -456,6 +445,48 @@ def test_no_key_shows_in_an_error(line: str) -> None:
         parse(OK_MODELS + line, env={})
 
     assert "sk-" not in f"{caught.value} {caught.value!r} {caught.value.problems}"
+
+
+HASHED = "sha256:" + "0" * 64
+
+
+def test_a_key_has_a_name_and_models_it_is_for() -> None:
+    text = f"""
+models: {{chat: {{cmd: llama-server, aliases: [gpt]}}, coder: {{cmd: llama-server}}}}
+apiKeys:
+  - plain
+  - {{key: "{HASHED}", name: laptop, models: [gpt]}}
+  - {{key: ops, models: [chat, coder], admin: yes}}
+  - {{key: guest, admin: no}}
+listeners: {{all: , own: {{bind: "[::1]:8081", apiKeys: [{{key: k}}]}}}}
+"""
+    listeners = parse(text).listeners
+
+    chat = ModelId("chat")
+    assert listeners[ListenerName("all")].api_keys == (
+        KeySpec(key="plain"),
+        KeySpec(key=HASHED, name="laptop", models=frozenset({chat}), admin=False),
+        KeySpec(key="ops", models=frozenset({chat, ModelId("coder")})),
+        KeySpec(key="guest", admin=False),
+    )
+    assert listeners[ListenerName("own")].api_keys == (KeySpec(key="k"),)
+
+
+@pytest.mark.parametrize(
+    ("entry", "told"),
+    [
+        ("{name: a}", "apiKeys[0]: a key is empty"),
+        ("{key: a, models: [chatt]}", "apiKeys[0].models[0]: there is no model chatt"),
+        ("{key: a, models: []}", "apiKeys[0].models: names no model"),
+        ("{key: a, modles: [m]}", "unknown key; did you mean models?"),
+        ("sha256:abc", "apiKeys[0]: sha256: is followed by 64 digits"),
+        ("a, {key: a, admin: no}", "apiKeys[1]: this key is given twice"),
+    ],
+)
+def test_what_is_wrong_with_a_key_is_told(entry: str, told: str) -> None:
+    (problem,) = problems(f"{OK_MODELS}apiKeys: [{entry}]")
+
+    assert told in problem
 
 
 def test_no_key_shows_in_the_repr_of_a_spec() -> None:

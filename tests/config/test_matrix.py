@@ -134,14 +134,14 @@ def test_a_wrong_matrix_is_refused_with_key_line_and_what_to_do(text: str) -> No
 
 
 def test_where_a_model_is_wrong_its_name_is_known_all_the_same() -> None:
-    text = "models: {m: {cmd: 5, zzz: 1}}\nmatrix: {vars: {a: m}, sets: {s: a & m}}"
+    text = "models: {m: {cmd: [5], zzz: 1}}\nmatrix: {vars: {a: m}, sets: {s: a & m}}"
 
     with pytest.raises(ConfigError) as caught:
         parse(text, name="f")
 
     assert [line.split(": ")[1] for line in caught.value.problems] == [
-        "models.m.zzz",
         "models.m.cmd",
+        "models.m.zzz",
     ]
 
 

@@ -137,7 +137,8 @@ def test_a_good_configuration_is_called_good(qmsup: Run, places: Path) -> None:
 
     assert ended.err == ""
     assert (ended.code, ended.out) == (0, f"{file}: good (1 model, 1 listener)\n")
-    assert json.loads(qmsup("check", "--json", str(file)).out) == {"ok": True, "problems": []}
+    told = json.loads(qmsup("check", "--json", str(file)).out)
+    assert told == {"ok": True, "problems": [], "remarks": []}
 
 
 def test_every_problem_of_a_configuration_is_a_line_on_stderr(qmsup: Run, places: Path) -> None:

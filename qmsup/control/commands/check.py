@@ -21,7 +21,8 @@ from qmsup.errors import ConfigError
 def command(context: click.Context, *, file: Path | None, schema: bool, as_json: bool) -> None:
     """Check a configuration file.
 
-    Every problem is named with its key, its line and what to do; the exit code is 2 then.
+    Every problem is named with its key, its line and what to do; the exit code is 2 then. What is right, but means
+    less here than in llama-swap, is told as well.
     """
     if schema:
         from qmsup import config
@@ -38,7 +39,10 @@ def command(context: click.Context, *, file: Path | None, schema: bool, as_json:
 def _check(file: Path) -> None:
     from qmsup import config
 
-    spec = config.load(file)
+    read = config.read_file(file)
+    for remark in read.remarks:
+        click.echo(f"note: {remark}", err=True)
+    spec = read.spec
     models, listeners = len(spec.models), len(spec.listeners)
     click.echo(f"{file}: good ({_count(models, 'model')}, {_count(listeners, 'listener')})")
 
@@ -47,11 +51,11 @@ def _check_for_programs(file: Path) -> Exit:
     from qmsup import config
 
     try:
-        config.load(file)
+        read = config.read_file(file)
     except ConfigError as e:
-        options.print_json({"ok": False, "problems": e.problems})
+        options.print_json({"ok": False, "problems": e.problems, "remarks": []})
         return Exit.USAGE
-    options.print_json({"ok": True, "problems": []})
+    options.print_json({"ok": True, "problems": [], "remarks": read.remarks})
     return Exit.OK
 
 
