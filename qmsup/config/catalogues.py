@@ -98,10 +98,8 @@ def resolve_groups(shape: Shape, names: Names, problems: Problems) -> tuple[Grou
 
 def resolve_scheduler(section: SchedulerSection, names: Names) -> SchedulerSpec:
     """The scheduler's settings."""
-    priority = {
-        names.model_called(name, ("scheduler", "priority", name)): value
-        for name, value in section.priority.items()
-    }
+    for name in section.priority:
+        names.check(name, ("scheduler", "priority", name))
     return SchedulerSpec(
         line_max=section.line_max,
         offer_timeout=seconds_from_ms(section.offer_timeout_ms),
@@ -110,7 +108,7 @@ def resolve_scheduler(section: SchedulerSection, names: Names) -> SchedulerSpec:
         hold_on=HoldOn(section.hold_on),
         patience=seconds_from_ms(section.patience_ms),
         settle=seconds_from_ms(section.settle_ms),
-        priority=priority,
+        priority={ModelId(name): value for name, value in section.priority.items()},
     )
 
 

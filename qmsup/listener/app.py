@@ -47,8 +47,7 @@ class App:
         try:
             method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
             if method == "POST" and (relayed := RELAYED.get(path)) is not None:
-                key = self._keys.check(environ)
-                return order_for(environ, relayed, self._catalog, self._max_body, key)
+                return self._order(environ, relayed)
             if method in _READING:
                 query = environ.get("QUERY_STRING", "")
                 if (relayed := looked_at(path, query)) is not None:
@@ -61,9 +60,13 @@ class App:
         except Exception:  # noqa: BLE001 - the border: whatever it is, the client gets an answer
             return _broken(environ, start_response)
 
+    def _order(self, environ: Environ, relayed: Relayed) -> RelayOrder:
+        access = self._keys.check(environ)
+        catalog = self._catalog.only(access.models)
+        return order_for(environ, relayed, catalog, self._max_body, access.key)
+
     def _look(self, environ: Environ, relayed: Relayed) -> RelayOrder:
-        key = self._keys.check(environ)
-        order = order_for(environ, relayed, self._catalog, self._max_body, key)
+        order = self._order(environ, relayed)
         try:
             self._pages.check_loaded(order.model)
         except RequestError:
@@ -75,10 +78,11 @@ class App:
     def _pass_through(
         self, environ: Environ, start_response: StartResponse
     ) -> Iterable[bytes] | RelayOrder:
-        key = self._keys.check(environ)
+        access = self._keys.check(environ)
         if (path := path_of_job(environ["PATH_INFO"])) is not None:
             return self._page({**environ, "PATH_INFO": path}, start_response)
-        answer = passed_through(environ, self._catalog, self._max_body, key)
+        catalog = self._catalog.only(access.models)
+        answer = passed_through(environ, catalog, self._max_body, access.key)
         if isinstance(answer, RelayOrder):
             return answer
         headers = [("Location", answer.location), ("Content-Length", "0")]

@@ -1,5 +1,10 @@
-"""What one listener shows: its models by id and alias, and what to say about a name that is neither."""
+"""What one listener shows: its models by id and alias, and what to say about a name that is neither.
 
+A key may be for some of the models only: then its holder has a catalogue of these (`only`), where the others' names are
+known and refused.
+"""
+
+import copy
 import difflib
 import heapq
 import json
@@ -7,6 +12,7 @@ import json
 from qmsup.errors import Code, Refusal, RequestError
 from qmsup.ids import ListenerName, ModelId
 from qmsup.listener.edits import Edits
+from qmsup.listener.remotes import peers_shown
 from qmsup.spec import ModelSpec, Spec
 
 _NO_EDITS = Edits()
@@ -20,12 +26,13 @@ class Catalog:
     """The models of one listener.
 
     Attributes:
-        models: in the order of the file, unlisted ones included.
+        models: in the order of the file, unlisted ones included; those of peers are not among them.
+        peers: model → where it is relayed to without asking the scheduler.
         edits: name → what is changed in JSON requests that use it; most names have none.
         most_slashes: that any name holds.
     """
 
-    __slots__ = ("_by_name", "edits", "models", "most_slashes")
+    __slots__ = ("_allowed", "_by_name", "_views", "edits", "models", "most_slashes", "peers")
 
     def __init__(self, spec: Spec, listener: ListenerName) -> None:
         self.models = spec.shown_on(spec.listeners[listener])
@@ -34,12 +41,29 @@ class Catalog:
             for alias in model.aliases:
                 self._by_name.setdefault(alias, model)
         self._by_name.update((model.id, model) for model in self.models)  # an id beats an alias
+        shown = peers_shown(spec, listener)
+        self.peers = {model: remote for model, (_, remote) in shown.items()}
+        self._by_name.update((model, described) for model, (described, _) in shown.items())
         changed = ((name, _edits_of(name, model)) for name, model in self._by_name.items())
         self.edits = {name: edits for name, edits in changed if edits != _NO_EDITS}
         self.most_slashes = max((name.count("/") for name in self._by_name), default=0)
+        self._allowed = frozenset(model.id for model in self._by_name.values())
+        self._views: dict[frozenset[ModelId], Catalog] = {}
+
+    def only(self, models: frozenset[ModelId] | None) -> "Catalog":
+        """The same for a client that may use just these models; None = all of them."""
+        if models is None:
+            return self
+        view = self._views.get(models)
+        if view is None:
+            view = copy.copy(self)
+            view.models = tuple(model for model in self.models if model.id in models)
+            view._allowed = self._allowed & models  # noqa: SLF001 - a copy of this very one
+            self._views[models] = view
+        return view
 
     def __contains__(self, model: object) -> bool:
-        return any(shown.id == model for shown in self.models)
+        return isinstance(model, str) and model in self._allowed
 
     def ids(self) -> tuple[ModelId, ...]:
         """Every id, unlisted ones included."""
@@ -47,21 +71,25 @@ class Catalog:
 
     def listed(self) -> tuple[ModelSpec, ...]:
         """What a client sees that asks for the list."""
-        return tuple(model for model in self.models if not model.unlisted)
+        peers = (self._by_name[model] for model in self.peers if model in self._allowed)
+        return tuple(model for model in (*self.models, *peers) if not model.unlisted)
 
     def find(self, name: str) -> ModelSpec | None:
-        """The model with this id or alias, if there is one."""
+        """The model with this id or alias, if there is one: also one that may not be used (see `named`)."""
         return self._by_name.get(name)
 
     def named(self, name: str) -> ModelSpec:
         """The model with this id or alias.
 
         Raises:
-            RequestError: There is none here; the message names those that read alike.
+            RequestError: There is none here; the message names those that read alike. Or it is not for this client.
         """
         found = self._by_name.get(name)
         if found is None:
             raise RequestError(self._unknown(name))
+        if found.id not in self._allowed:
+            message = f"this API key is not for model {name}; GET /v1/models lists what it is for"
+            raise RequestError(Refusal(code=Code.MODEL_NOT_ALLOWED, message=message))
         return found
 
     def _unknown(self, name: str) -> Refusal:
@@ -73,7 +101,8 @@ class Catalog:
         )
 
     def _near(self, name: str) -> list[str]:
-        listed = [n for n, model in self._by_name.items() if not model.unlisted]
+        shown = ((n, m) for n, m in self._by_name.items() if m.id in self._allowed)
+        listed = [n for n, model in shown if not model.unlisted]
         by_lower = {n.lower(): n for n in listed}
         name = name.lower()
         # To compare with hundreds of names that are all alike takes as long as dozens of requests.

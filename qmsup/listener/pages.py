@@ -14,7 +14,7 @@ from qmsup.errors import Code, Refusal, RequestError, SchedulerUnavailableError
 from qmsup.ids import ModelId
 from qmsup.listener import jobs, log_pages
 from qmsup.listener.asking import Scheduler
-from qmsup.listener.auth import Keys
+from qmsup.listener.auth import Access, Keys, is_of_this_machine
 from qmsup.listener.body import Environ
 from qmsup.listener.catalog import Catalog
 from qmsup.listener.cors import METHODS, preflight_headers
@@ -38,7 +38,7 @@ _PROMETHEUS = "text/plain; version=0.0.4; charset=utf-8"
 _OPEN = frozenset({"health", "favicon"})
 """Endpoints that need no key."""
 
-_OPERATORS = frozenset({"lease", "reload"})
+_OPERATORS = frozenset({"lease", "reload", "load", "unload", "unload_all", "get_unload"})
 """Endpoints that are no business of a client from elsewhere; with a key it is taken for the operator."""
 
 _OF_JOBS: Mapping[str, Callable[[str], Response]] = {"job": jobs.read, "cancel_job": jobs.cancel}
@@ -63,6 +63,7 @@ _RULES = (
     ("/api/models/load/<path:model>", "load", "POST"),
     ("/api/models/unload", "unload_all", "POST"),
     ("/api/models/unload/<path:model>", "unload", "POST"),
+    ("/unload", "get_unload", "GET"),
     ("/metrics", "metrics", "GET"),
     ("/logs", "logs", "GET"),
     ("/logs/stream", "log_stream", "GET"),
@@ -84,6 +85,7 @@ class Pages:
         self._keys = keys
         self._link = link
         self._since = int(time.time())
+        self._views: dict[frozenset[ModelId], Pages] = {}
         self._map = Map(
             [Rule(path, endpoint=name, methods=[method]) for path, name, method in _RULES],
             strict_slashes=False,
@@ -128,14 +130,30 @@ class Pages:
         except (NotFound, RequestRedirect):
             self._keys.check(environ)
             raise _not_found(path) from None
-        if endpoint not in _OPEN:
-            self._keys.check(environ)
-        if (
-            endpoint == "relayed"
-        ):  # a spelling with slashes that the app does not take for a relayed path
-            raise _not_found(environ["PATH_INFO"])
+        access = self._checked(endpoint, environ)
+        return self._seen_by(access).respond(endpoint, arguments, environ)
+
+    def _checked(self, endpoint: str, environ: Environ) -> Access:
         if endpoint in _OPERATORS:
-            self._keys.check_operator(environ)
+            return self._keys.check_operator(environ)
+        return Access() if endpoint in _OPEN else self._keys.check(environ)
+
+    def _seen_by(self, access: Access) -> "Pages":
+        """The same for a client that may see some models only."""
+        if access.models is None:
+            return self
+        view = self._views.get(access.models)
+        if view is None:
+            view = Pages(self._catalog.only(access.models), self._keys, self._link)
+            self._views[access.models] = view
+        return view
+
+    def respond(self, endpoint: str, arguments: Mapping[str, str], environ: Environ) -> Response:
+        """The answer of an endpoint to a request that has passed; see `answer`."""
+        if endpoint == "relayed":  # slashes that the app does not take for a relayed path's
+            raise _not_found(environ["PATH_INFO"])
+        if endpoint == "get_unload":
+            return self._get_unload(environ)
         if endpoint == "lease":
             return self._lease(environ)
         if endpoint in _OF_JOBS:
@@ -222,6 +240,15 @@ class Pages:
 
     def _unload_all(self, _: str) -> Response:
         return self._unloaded(self._catalog.ids())
+
+    def _get_unload(self, environ: Environ) -> Response:
+        """The one GET that changes something, for old scripts on this machine."""
+        if not is_of_this_machine(environ):
+            message = "GET /unload is for programs on this machine: POST /api/models/unload"
+            raise RequestError(Refusal(code=Code.INVALID_API_KEY, message=message))
+        if environ["REQUEST_METHOD"] == "GET":
+            self._unload_all("")
+        return Response(b"OK", content_type="text/plain; charset=utf-8")
 
     def _unloaded(self, models: tuple[ModelId, ...]) -> Response:
         """Unload just these: naming none would mean all, of every listener."""

@@ -72,8 +72,10 @@ def passed_through(
             client="" if conversation else client_of(environ),
             key=key,
             origin=environ.get("HTTP_ORIGIN"),
+            peer=catalog.peers.get(model.id),
         )
-        return as_job(order) if known is not None and known.begins_job else order
+        begins_job = known is not None and known.begins_job and order.peer is None
+        return as_job(order) if begins_job else order
     except BaseException:
         body.close()
         raise
@@ -95,8 +97,8 @@ def _split(path: str, catalog: Catalog) -> tuple[ModelSpec, str]:
     """The model that a path begins with, and what remains. The longest name counts: names may hold slashes."""
     segments = path.split("/")
     for count in range(min(len(segments), catalog.most_slashes + 1), 0, -1):
-        model = catalog.find(unquote("/".join(segments[:count])))
-        if model is not None:
+        name = unquote("/".join(segments[:count]))
+        if catalog.find(name) is not None:
             rest = segments[count:]
-            return model, "/" + "/".join(rest) if rest else ""
+            return catalog.named(name), "/" + "/".join(rest) if rest else ""
     return catalog.named(unquote(segments[0])), ""

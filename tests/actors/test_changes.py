@@ -5,7 +5,7 @@ from typing import Any
 
 from qmsup.actors.changes import changes
 from qmsup.ids import ListenerName, ModelId
-from qmsup.spec import GroupSpec, ListenerSpec, ModelSpec, Spec
+from qmsup.spec import GroupSpec, KeySpec, ListenerSpec, ModelSpec, Spec
 from qmsup.units import MiB
 
 MAIN = ListenerName("main")
@@ -43,7 +43,7 @@ def test_settings_have_the_names_of_the_file() -> None:
         oom_guard_evict=False,
         send_loading_state=True,
         max_body=1,
-        listeners=with_main(api_keys=("k",)),
+        listeners=with_main(api_keys=(KeySpec(key="k"),)),
     )
 
     made = changes(old, new, first=old)

@@ -2,9 +2,10 @@
 
 import json
 import logging
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from typing_extensions import override
 from werkzeug.test import Client, TestResponse
 
 from qmsup import __version__
@@ -32,11 +33,17 @@ BODY = b'{"model":"chat"}'
 GET_PATHS = ["/", "/health", "/v1/health", "/version", "/running", "/v1/models", "/models"]
 
 
+class _Here(Client):
+    """A client on this machine."""
+
+    @override
+    def open(self, *args: Any, **kwargs: Any) -> TestResponse:
+        return super().open(*args, **{**kwargs, "environ_overrides": {"REMOTE_ADDR": "127.0.0.1"}})
+
+
 def _client(link: StandInLink | None = None, listener: ListenerName = MAIN) -> Client:
     app = app_of(listener, link)
-    return Client(
-        cast("WSGIApplication", app)
-    )  # ordinary answers only: it is a plain WSGI app then
+    return _Here(cast("WSGIApplication", app))  # ordinary answers only: it is a plain WSGI app then
 
 
 def _error(response: TestResponse) -> dict[str, str]:

@@ -4,6 +4,7 @@ import io
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
 from http.client import parse_headers
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -12,7 +13,7 @@ from qmsup.errors import QmsupError
 from qmsup.ids import ListenerName, ModelId
 from qmsup.listener.app import App, create
 from qmsup.listener.relay.order import RelayOrder
-from qmsup.spec import FilterSpec, GroupSpec, ListenerSpec, ModelSpec, Spec
+from qmsup.spec import FilterSpec, GroupSpec, KeySpec, ListenerSpec, ModelSpec, Spec
 from qmsup.units import Seconds
 
 MAIN = ListenerName("main")
@@ -43,13 +44,21 @@ _MODELS = (
     _model("hidden", unlisted=True, aliases=("secret",)),
 )
 
+SCOPED = frozenset({ModelId("chat"), ModelId("org/deep/model")})
+KEYS = (
+    KeySpec(key="sk-first"),
+    KeySpec(key="sk-schlüssel"),
+    KeySpec(key="sk-scoped", name="laptop", models=SCOPED, admin=False),
+    KeySpec(key=f"sha256:{sha256(b'sk-hashed').hexdigest()}", models=SCOPED),
+)
+
 SPEC = Spec(
     models={model.id: model for model in _MODELS},
     groups=(GroupSpec(id="coding", members=(ModelId("coder"),)),),
     listeners={
         MAIN: ListenerSpec(name=MAIN),
         AGENTS: ListenerSpec(name=AGENTS, groups=("coding",)),
-        LOCKED: ListenerSpec(name=LOCKED, api_keys=("sk-first", "sk-schlüssel")),
+        LOCKED: ListenerSpec(name=LOCKED, api_keys=KEYS),
     },
     max_body=4 * 1024 * 1024,
 )
@@ -108,6 +117,7 @@ def environ_of(
         "SCRIPT_NAME": "",
         "SERVER_NAME": "127.0.0.1",
         "SERVER_PORT": "8080",
+        "REMOTE_ADDR": "127.0.0.1",
         "SERVER_PROTOCOL": "HTTP/1.1",
         "HTTP_HOST": "127.0.0.1:8080",
         "wsgi.url_scheme": "http",
