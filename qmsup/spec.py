@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from fnmatch import fnmatchcase
 
-from qmsup.ids import ListenerName, ModelId
+from qmsup.ids import HostName, ListenerName, ModelId, RouteName
 from qmsup.units import MiB, Seconds
 
 
@@ -62,6 +63,23 @@ class FilterSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Abilities:
+    """What the operator says a model is good for; `/v1/models` tells it.
+
+    Attributes:
+        takes: kinds of input, `text` or `image` for example.
+        gives: kinds of output.
+        context: in tokens; 0 = unknown.
+    """
+
+    takes: tuple[str, ...] = ()
+    gives: tuple[str, ...] = ()
+    tools: bool = False
+    reranker: bool = False
+    context: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelSpec:
     """One entry of `models:`, resolved: macros replaced (but `${PORT}`), defaults filled in.
 
@@ -104,6 +122,11 @@ class ModelSpec:
     use_model_name: str | None = None
     """Sent to the child as the body's `model` instead of what the client wrote."""
     filters: FilterSpec = field(default_factory=FilterSpec)
+    abilities: Abilities = field(default_factory=Abilities)
+    metadata: str = ""
+    """A JSON object that `/v1/models` tells; "" = none."""
+    send_loading_state: bool | None = None
+    """None = as the whole configuration says."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +194,8 @@ class ListenerSpec:
     """One entry of `listeners:`: a port with a catalogue of its own.
 
     Attributes:
-        groups: the groups whose members it shows; None = every model.
+        groups: the groups whose members it shows; None = every model, and those of the peers.
+        routes: the keys of `routes:` that it serves; None = all.
         api_keys: empty = open.
     """
 
@@ -180,7 +204,81 @@ class ListenerSpec:
     port: int = 8080
     workers: int = 2
     groups: tuple[str, ...] | None = None
+    routes: tuple[RouteName, ...] | None = None
     api_keys: tuple[KeySpec, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeerSpec:
+    """One entry of `peers:`: another machine's server, which models of no child of ours are asked of.
+
+    Attributes:
+        upstream: `host:port`, plain HTTP.
+        path: what its paths begin with, without a slash at the end; "" as a rule.
+        api_key: sent as the request's key; "" = none.
+        models: as it calls them.
+        connect_timeout: so long may a connection to it take.
+        answer_timeout: so long may it take from the whole request to the first byte of its answer; 0 = for ever.
+    """
+
+    name: HostName
+    upstream: str
+    path: str = ""
+    api_key: str = field(default="", repr=False)
+    models: tuple[ModelId, ...] = ()
+    filters: FilterSpec = field(default_factory=FilterSpec)
+    connect_timeout: Seconds = Seconds(10.0)
+    answer_timeout: Seconds = Seconds(0.0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlotsSpec:
+    """What a host takes of one model: requests at once, and requests that may wait for that."""
+
+    parallel: int = 1
+    queue_max: int = 0
+
+
+LOCAL = HostName("local")
+"""This box, among the hosts of a route."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HostSpec:
+    """One entry of `hosts:`: a llama-server, its router, or another qmsup.
+
+    Attributes:
+        upstream: `host:port`, plain HTTP.
+        api_key: sent as the request's key; "" = none.
+        weight: what a free slot of it is worth against another host's.
+        models: those it can load, by the names it goes by.
+    """
+
+    name: HostName
+    upstream: str
+    api_key: str = field(default="", repr=False)
+    weight: float = 1.0
+    models: Mapping[ModelId, SlotsSpec] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouteSpec:
+    """One entry of `routes:`: requests that go to one of several hosts.
+
+    Attributes:
+        name: with `*`, `?` or `[` in it a template that serves every name it matches.
+        hosts: those it may choose from; `local` = this box.
+        default_model: of requests that name none; "" = they must.
+        peers: tried in order when no host can be used.
+        queue: whether its requests wait for a slot; False = they are only counted.
+    """
+
+    name: RouteName
+    hosts: tuple[HostName, ...]
+    default_model: str = ""
+    peers: tuple[HostName, ...] = ()
+    affinity: Affinity = Affinity.CONVERSATION
+    queue: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -202,6 +300,21 @@ class SchedulerSpec:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ControlSpec:
+    """The `control:` section.
+
+    Attributes:
+        endpoint: `tcp://HOST:PORT`.
+        secret_key: file of the scheduler's own key.
+        clients: folder of the public keys of those who may ask.
+    """
+
+    endpoint: str
+    secret_key: str
+    clients: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Spec:
     """The whole configuration."""
 
@@ -210,7 +323,12 @@ class Spec:
     matrix: MatrixSpec | None = None
     """Decides instead of groups and budgets."""
     listeners: Mapping[ListenerName, ListenerSpec] = field(default_factory=dict)
+    peers: Mapping[HostName, PeerSpec] = field(default_factory=dict)
+    hosts: Mapping[HostName, HostSpec] = field(default_factory=dict)
+    routes: Mapping[RouteName, RouteSpec] = field(default_factory=dict)
     scheduler: SchedulerSpec = field(default_factory=SchedulerSpec)
+    control: ControlSpec | None = None
+    """Control over TCP; None = there is none."""
     vram_budget: MiB | None = None
     ram_budget: MiB | None = None
     oom_guard_reserve: MiB = MiB(1024)
@@ -221,6 +339,8 @@ class Spec:
     """Whether they are."""
     start_port: int = 5800
     on_exit: OnExit = OnExit.STOP
+    list_aliases: bool = False
+    """Whether `/v1/models` lists aliases as models of their own."""
     send_loading_state: bool = False
     loading_remarks: bool = True
     max_body: int = 256 * 1024 * 1024
@@ -239,6 +359,13 @@ class Spec:
         if found is not None:
             return found
         return next((m for m in self.models.values() if name in m.aliases), None)
+
+    def route_named(self, name: str) -> RouteSpec | None:
+        """The route of this name, else the first template that matches it."""
+        found = self.routes.get(RouteName(name))
+        if found is not None:
+            return found
+        return next((r for r in self.routes.values() if fnmatchcase(name, r.name)), None)
 
     def shown_on(self, listener: ListenerSpec) -> tuple[ModelSpec, ...]:
         """The models of a listener's catalogue, in the order of the file."""

@@ -357,6 +357,8 @@ def _holding(ask: Ask, grant: Granted) -> listening.Holding:
         conversation=ask.conversation,
         client=ask.client,
         waited_ms=grant.waited_ms,
+        host=grant.host,
+        routed=ask.routed,
     )
 
 
@@ -372,6 +374,7 @@ def _waiting(entry: _Open, now: float) -> listening.Waiting:
         conversation=ask.conversation,
         waited_ms=ms_from_seconds(Seconds(now - entry.since)),
         client=ask.client,
+        routed=ask.routed,
     )
 
 

@@ -2,10 +2,34 @@
 
 import msgspec
 
-from qmsup.ids import Epoch, Incarnation, ListenerName, ModelId, RequestId, WorkerId
+from qmsup.ids import (
+    Epoch,
+    HostName,
+    Incarnation,
+    ListenerName,
+    ModelId,
+    RequestId,
+    RouteName,
+    WorkerId,
+)
 
 VERSION = 1
 """The version of the listener protocol, told in `Hello` and `Welcome`; another one is refused in words."""
+
+
+class Routed(msgspec.Struct, array_like=True, frozen=True):
+    """What a request of a route says more.
+
+    Attributes:
+        is_control: it takes no slot.
+        tokens: about how many its prompt has.
+        tried: hosts that gave no byte of an answer; it goes to none of them again.
+    """
+
+    route: RouteName
+    is_control: bool = False
+    tokens: int = 0
+    tried: tuple[HostName, ...] = ()
 
 
 class Waiting(msgspec.Struct, array_like=True, frozen=True):
@@ -20,6 +44,7 @@ class Waiting(msgspec.Struct, array_like=True, frozen=True):
     conversation: str = ""
     waited_ms: int = 0
     client: str = ""
+    routed: Routed | None = None
 
 
 class Holding(msgspec.Struct, array_like=True, frozen=True):
@@ -32,6 +57,8 @@ class Holding(msgspec.Struct, array_like=True, frozen=True):
     conversation: str = ""
     client: str = ""
     waited_ms: int = 0
+    host: str = "local"
+    routed: Routed | None = None
 
 
 class Hello(msgspec.Struct, tag="hello", array_like=True, frozen=True):
@@ -56,6 +83,7 @@ class Ask(msgspec.Struct, tag="ask", array_like=True, frozen=True):
     timeout_ms: int | None = None
     conversation: str = ""
     client: str = ""
+    routed: Routed | None = None
 
 
 class Leave(msgspec.Struct, tag="leave", array_like=True, frozen=True):
@@ -159,7 +187,7 @@ class Configured(msgspec.Struct, tag="configured", array_like=True, frozen=True)
 
 
 class Granted(msgspec.Struct, tag="granted", array_like=True, frozen=True):
-    """A lease is offered: relay to `upstream` (host:port) now."""
+    """A lease is offered: relay to `upstream` (host:port) now. `host` is its name in the configuration."""
 
     request: RequestId
     epoch: Epoch
@@ -168,6 +196,7 @@ class Granted(msgspec.Struct, tag="granted", array_like=True, frozen=True):
     upstream: str
     was_ready: bool
     waited_ms: int
+    host: str = "local"
 
 
 class Refused(msgspec.Struct, tag="refused", array_like=True, frozen=True):

@@ -5,6 +5,7 @@ import time
 from qmsup.listener.relay.machine import Exchange
 from qmsup.listener.relay.order import RelayOrder
 from qmsup.log import Log
+from qmsup.spec import LOCAL
 from qmsup.wire.listening import Finished
 
 _log = Log("relay")
@@ -14,6 +15,7 @@ class Account:
     """What of a request has to be known at its end, when its head and body are long gone.
 
     Attributes:
+        host: where it was sent.
         waited_ms: from its arrival to its grant; None = it has none.
         first_at: when the first bytes of its answer came, by the loop's clock; 0 = not yet.
     """
@@ -25,9 +27,11 @@ class Account:
         "_method",
         "_model",
         "_request",
+        "_route",
         "_since",
         "_streaming",
         "first_at",
+        "host",
         "waited_ms",
     )
 
@@ -40,6 +44,8 @@ class Account:
         self._fingerprint = order.conversation or order.client
         self._streaming = order.streaming
         self._since = now
+        self._route = "" if order.way is None else order.way.route
+        self.host: str = LOCAL
         self.waited_ms: int | None = None
         self.first_at = 0.0
 
@@ -70,6 +76,8 @@ class Account:
             tokens_in=tokens_in,
             tokens_out=tokens_out,
             bytes=sent,
+            route=self._route,
+            host=self.host,
         )
 
 

@@ -31,10 +31,15 @@ _CORS = b"access-control-"
 
 
 def our_headers(
-    request: RequestId, model: ModelId, *, loaded: bool | None, wait_ms: int | None
+    request: RequestId,
+    model: ModelId,
+    *,
+    loaded: bool | None,
+    wait_ms: int | None,
+    host: str | None = "local",
 ) -> bytes:
-    """The `X-QM-*` lines; None leaves a header out, since it is not known yet."""
-    lines = _named(model) + b"X-QM-Request-Id: %s\r\n" % request.encode()
+    """The `X-QM-*` lines; None leaves a header out, since it is not known, or not yet."""
+    lines = _named(model, host) + b"X-QM-Request-Id: %s\r\n" % request.encode()
     if loaded is not None:
         lines += b"X-QM-Model-Loaded: %d\r\n" % loaded
     if wait_ms is not None:
@@ -43,10 +48,11 @@ def our_headers(
 
 
 @lru_cache(maxsize=1024)
-def _named(model: ModelId) -> bytes:
+def _named(model: ModelId, host: str | None) -> bytes:
     # A model's name is the operator's; a character that no header may hold is shown as a question mark.
     name = "".join(c if c.isascii() and c.isprintable() else "?" for c in model)
-    return f"X-QM-Model: {name}\r\nX-QM-Host: local\r\n".encode()
+    where = f"X-QM-Host: {host}\r\n" if host else ""
+    return f"X-QM-Model: {name}\r\n{where}".encode()
 
 
 @lru_cache(maxsize=256)

@@ -7,20 +7,21 @@ stops the reads from its child, so no more than one read (64 KiB) and a rest of 
 import contextlib
 import select
 import socket
-import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
 
 from qmsup.errors import Refusal
-from qmsup.ids import RequestId
+from qmsup.ids import HostName, RequestId
 from qmsup.listener.link import Link
+from qmsup.listener.outcome import Outcome
 from qmsup.listener.relay import account
 from qmsup.listener.relay.account import Account
-from qmsup.listener.relay.lingering import Lingering
+from qmsup.listener.relay.asks import ask_of, granted_to, remote_of
+from qmsup.listener.relay.connecting import Way, too_late
+from qmsup.listener.relay.lingering import Lingering, reset_on_close
 from qmsup.listener.relay.loop import Loop
 from qmsup.listener.relay.machine import Ending, Exchange, Phase
-from qmsup.listener.relay.order import RelayOrder
+from qmsup.listener.relay.order import RelayOrder, Remote
 from qmsup.listener.relay.sending import Sending
 from qmsup.units import Seconds
 from qmsup.wire.listening import Granted
@@ -30,15 +31,12 @@ _GONE = _RDHUP | select.EPOLLHUP | select.EPOLLERR
 CLIENT = _IN | _RDHUP
 """What a client's socket is watched for, held or idle: the same, so that epoll need not be told of each change."""
 _BROKEN = select.EPOLLHUP | select.EPOLLERR
-_STREAM = int(socket.SOCK_STREAM) | int(socket.SOCK_NONBLOCK)
 _READ = 64 * 1024
 """Below malloc's threshold for mapping memory: a larger buffer costs three system calls a read."""
 _TRIES = 2
 _RETRY_PAUSE = Seconds(0.025)
-_CONNECT_WITHIN = Seconds(10.0)
 _STALLED_AFTER = Seconds(300.0)
 """A client that takes no byte for so long while some wait for it is gone, whatever its connection says."""
-_RESET = struct.pack("ii", 1, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,10 +68,12 @@ class Held:
         "_link",
         "_loop",
         "_order",
+        "_remote",
         "_rest",
         "_sending",
         "_sent",
         "_sock",
+        "_tried",
         "_tries",
         "_upstream",
         "_upstream_fd",
@@ -104,6 +104,8 @@ class Held:
         self._upstream: socket.socket | None = None
         self._upstream_fd = -1
         self._sending: Sending | None = None
+        self._remote: Remote | None = None
+        self._tried: tuple[HostName, ...] = ()
         self._where = ""
         self._rest = b""
         self._waits_since = loop.now
@@ -128,8 +130,17 @@ class Held:
         """The request may go to the child."""
         self._exchange.granted(grant)
         self._account.waited_ms = grant.waited_ms
+        self._account.host = grant.host
+        self._remote = None if self._order is None else remote_of(self._order, grant.host)
         self._where = grant.upstream
+        self._tries = 0
         self._connect()
+
+    def go_to_peer(self) -> None:
+        """It is for a peer, which needs no grant."""
+        order = self._order
+        if order is not None and order.peer is not None and not self._is_over:
+            self.on_granted(granted_to(order.peer, order))
 
     def on_refused(self, refusal: Refusal) -> None:
         """There will be no grant."""
@@ -152,15 +163,11 @@ class Held:
             if now - self._waits_since > _STALLED_AFTER:
                 self._leave()
             return
-        if (
-            exchange.phase is Phase.CONNECTING
-            and self._sending is not None
-            and self._upstream is not None
-            and now - self._waits_since > _CONNECT_WITHIN
-            and not self._sending.has_begun
-        ):
-            self._say(exchange.upstream_lost(f"no connection within {_CONNECT_WITHIN:g} s"))
-            return
+        if exchange.phase is Phase.CONNECTING and self._upstream is not None:
+            late = too_late(self._sending, self._remote, now - self._waits_since)
+            if late:
+                self._give_up_on(late)
+                return
         self._remark(exchange.tick(now))
 
     def give_up(self) -> None:
@@ -199,8 +206,7 @@ class Held:
             self._loop.resume(self._upstream_fd, self._wanted())
 
     def _remark(self, comment: bytes) -> None:
-        # A client that does not even read comments can do without the next one.
-        if comment and not self._rest:
+        if comment and not self._rest:  # who does not even read comments can do without the next
             self._say(comment)
 
     def _say(self, data: bytes) -> None:
@@ -254,8 +260,7 @@ class Held:
         elif ending is Ending.CLOSE:
             Lingering(self._loop, self._sock, lambda: self._give_back(False)).start()  # noqa: FBT003
         else:
-            with contextlib.suppress(OSError):
-                self._sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
+            reset_on_close(self._sock)
             self._loop.discard(self._fd, self._sock)
             self._give_back(False)  # noqa: FBT003
 
@@ -271,27 +276,22 @@ class Held:
     # ---- the upstream's side
 
     def _connect(self) -> None:
-        order = self._order
-        if order is None:  # ended before it was tried again
+        if (order := self._order) is None:  # ended meanwhile
             return
         self._tries += 1
         self._waits_since = self._loop.now
-        sending = Sending(order.head + b"Host: %b\r\n\r\n" % self._where.encode(), order.body)
+        head = order.head if self._remote is None else self._remote.addressed(order.head)
+        sending = Sending(head + b"Host: %b\r\n\r\n" % self._where.encode(), order.body)
         try:
-            family, address = _address_of(order.via or self._where)
-            upstream = socket.socket(family, _STREAM)
+            way = Way(order.via or self._where)
         except (OSError, ValueError) as error:
-            self._say(self._exchange.upstream_lost(f"no connection to {self._where}: {error}"))
+            self._give_up_on(f"no connection to {self._where}: {error}")
             return
-        self._upstream = upstream
+        upstream = self._upstream = way.sock
         self._upstream_fd = upstream.fileno()
         self._sending = sending
         try:
-            if family is not socket.AF_UNIX:
-                upstream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                upstream.connect_ex(address)
-            elif upstream.connect_ex(address):
-                raise ConnectionRefusedError  # the scheduler process is gone, or just coming
+            way.begin()
             # On one machine the connection is made by now, as a rule.
             self._go_on_sending(upstream, sending)
         except OSError as error:
@@ -305,23 +305,22 @@ class Held:
     def _go_on_sending(self, upstream: socket.socket, sending: Sending) -> None:
         with contextlib.suppress(BlockingIOError):
             if sending.go_on(upstream):
-                self._sending = None
-                self._drop_order()
+                self._sent_all()
 
     def _on_upstream(self, event: int) -> None:
         upstream = self._upstream
         if upstream is None or self._is_paused:
             return
-        if self._sending is not None and event & (_OUT | _BROKEN):
+        sending = self._sending
+        if sending is not None and event & (_OUT | _BROKEN):
             try:
-                self._go_on_sending(upstream, self._sending)
+                self._go_on_sending(upstream, sending)
             except ConnectionRefusedError as error:
                 self._lose(error)
                 return
             except OSError:
                 # It wants no more of the request; its answer may be there all the same.
-                self._sending = None
-                self._drop_order()
+                self._sent_all()
             if self._sending is None:
                 self._loop.change(self._upstream_fd, _IN)
         if event & (_IN | _BROKEN):
@@ -338,7 +337,11 @@ class Held:
         if not self._account.first_at:
             self._account.first_at = self._loop.now
         exchange = self._exchange
-        self._say(exchange.receive(data) if data else exchange.upstream_closed())
+        if data:
+            self._drop_order()
+            self._say(exchange.receive(data))
+        elif not self._goes_elsewhere():
+            self._say(exchange.upstream_closed())
 
     def _lose(self, error: OSError) -> None:
         """The connection to the upstream could not be made, or broke."""
@@ -347,9 +350,33 @@ class Held:
             if self._tries < _TRIES:
                 self._loop.after(_RETRY_PAUSE, self._connect)
                 return
-            self._say(self._exchange.upstream_lost(f"{self._where} refuses connections"))
+            self._give_up_on(f"{self._where} refuses connections")
             return
-        self._say(self._exchange.upstream_lost(f"the connection broke ({error.strerror})"))
+        self._give_up_on(f"the connection broke ({error.strerror})")
+
+    def _sent_all(self) -> None:
+        """The request is out. On a route it is kept until the answer begins: another host may have to do it."""
+        self._sending = None
+        self._waits_since = self._loop.now
+        if self._order is not None and self._order.way is None:
+            self._drop_order()
+
+    def _give_up_on(self, reason: str) -> None:
+        """The upstream is lost: another host answers, or the client is told."""
+        if not self._goes_elsewhere():
+            self._say(self._exchange.upstream_lost(reason))
+
+    def _goes_elsewhere(self) -> bool:
+        """Ask for another host of the route, unless something of an answer has come."""
+        order, exchange = self._order, self._exchange
+        if order is None or order.way is None or exchange.served or self._is_over:
+            return False
+        self._close_upstream()
+        self._tried += (HostName(self._account.host),)
+        exchange.returned()
+        self._link.done(self.request, Outcome.FAILED, served=False)
+        self._link.request(ask_of(order, self._tried), self, self._loop.now)
+        return True
 
     def _close_upstream(self) -> None:
         if self._upstream is not None:
@@ -373,14 +400,3 @@ class Held:
             self._is_reported = True
             exchange = self._exchange
             self._link.done(self.request, exchange.outcome, served=exchange.served)
-
-
-@lru_cache(maxsize=256)
-def _address_of(where: str) -> tuple[socket.AddressFamily, tuple[str | int | bytes, ...] | str]:
-    """`host:port`, or the path of a Unix socket, as a socket address; a name is looked up once."""
-    if where.startswith("/"):
-        return socket.AF_UNIX, where
-    host, _, port = where.rpartition(":")
-    found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
-    family, _, _, _, address = found[0]
-    return family, address

@@ -8,6 +8,7 @@ or when the time is up.
 import contextlib
 import select
 import socket
+import struct
 from collections.abc import Callable
 
 from qmsup.listener.relay.loop import Loop
@@ -16,6 +17,13 @@ from qmsup.units import Seconds
 LINGER = Seconds(2.0)
 _MAX_DRAINED = 4 * 1024 * 1024
 _READ = 64 * 1024
+_RESET = struct.pack("ii", 1, 0)
+
+
+def reset_on_close(sock: socket.socket) -> None:
+    """Have a connection broken off when it is closed, so that nobody takes what was sent for the whole."""
+    with contextlib.suppress(OSError):
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
 
 
 class Lingering:

@@ -30,6 +30,7 @@ from qmsup.listener.relay.heads import (
     placeholder_head,
 )
 from qmsup.listener.relay.order import RelayOrder
+from qmsup.spec import LOCAL
 from qmsup.wire.listening import Granted
 
 _SUCCESS = range(200, 300)
@@ -75,6 +76,7 @@ class Exchange:
         "_dialect",
         "_granted",
         "_head_is_out",
+        "_host",
         "_interim",
         "_is_delimited",
         "_is_http11",
@@ -127,6 +129,7 @@ class Exchange:
         self._buffer = b""
         self._interim = 0
         self._granted: Granted | None = None
+        self._host: str | None = "local" if order.way is None else None
         self._delivery: Delivery | None = None
 
     # ---- while it waits
@@ -149,7 +152,13 @@ class Exchange:
     def granted(self, grant: Granted) -> None:
         """The scheduler offers a lease: the request may go to the child."""
         self._granted = grant
+        self._host = grant.host
         self.phase = Phase.CONNECTING
+
+    def returned(self) -> None:
+        """The upstream gave no byte of an answer: the request waits for another one."""
+        self._granted = None
+        self.phase = Phase.WAITING
 
     def refused(self, refusal: Refusal) -> bytes:
         """There will be no answer of a child; the connection stays in good order."""
@@ -213,7 +222,11 @@ class Exchange:
         self.status = 200
         self._keeps_alive = self._keeps_alive and self._is_http11
         ours = our_headers(
-            self._request, self._model, loaded=True if status is LOADING else None, wait_ms=None
+            self._request,
+            self._model,
+            loaded=True if status is LOADING else None,
+            wait_ms=None,
+            host=self._host,
         )
         head = placeholder_head(
             ours,
@@ -283,8 +296,9 @@ class Exchange:
         ours = our_headers(
             self._request,
             self._model,
-            loaded=None if grant is None else not grant.was_ready,
+            loaded=None if grant is None or grant.host != LOCAL else not grant.was_ready,
             wait_ms=None if grant is None else grant.waited_ms,
+            host=self._host,
         )
         said = client_head(
             head,

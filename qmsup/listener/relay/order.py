@@ -1,11 +1,57 @@
 """What the WSGI app hands to the relay engine: the upstream request, and what to ask the scheduler for it."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import BinaryIO
 
-from qmsup.ids import ModelId, RequestId
+from qmsup.ids import HostName, ModelId, RequestId, RouteName
 from qmsup.listener.outcome import Dialect
 from qmsup.units import Seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remote:
+    """A server on another machine, as requests are sent to it.
+
+    Attributes:
+        name: in the configuration.
+        upstream: `host:port`.
+        path: goes before the path of each request.
+        lines: header lines of our own, each ended by CRLF: our key for it.
+        connect_within: a connection to it takes no longer.
+        answer_within: nor the first byte of an answer to a whole request; 0 = it may.
+    """
+
+    name: HostName
+    upstream: str
+    path: bytes = b""
+    lines: bytes = field(default=b"", repr=False)
+    connect_within: Seconds = Seconds(10.0)
+    answer_within: Seconds = Seconds(0.0)
+
+    def addressed(self, head: bytes) -> bytes:
+        """The head of a request as this server is to get it."""
+        if self.path:
+            method, _, rest = head.partition(b" ")
+            head = b"%b %b%b" % (method, self.path, rest)
+        return head + self.lines
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wayfaring:
+    """What a request of a route carries beside what every request does.
+
+    Attributes:
+        route: the name that the client used.
+        remotes: how each host, and each peer, of the route is spoken to; this box is not among them.
+        is_control: it looks at a server or steers it, and takes no slot there.
+        tokens: about how many its prompt has.
+    """
+
+    route: RouteName
+    remotes: Mapping[HostName, Remote]
+    is_control: bool = False
+    tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,6 +69,8 @@ class RelayOrder:
         client: who asks, where nothing is known of the conversation.
         key: which of the listener's keys it came with, by its place; "" = none is needed.
         via: a Unix socket that it goes to once granted; "" = to the upstream that the grant names.
+        peer: it goes there at once, and the scheduler is not asked; None = to a child, or a host of the route.
+        way: of a request on a route; None = it is on none.
     """
 
     request: RequestId
@@ -39,5 +87,7 @@ class RelayOrder:
     client: str = ""
     key: str = ""
     via: str = ""
+    peer: Remote | None = None
+    way: Wayfaring | None = None
     origin: str | None = None
     """The client's `Origin`, for CORS headers on answers the engine writes itself."""

@@ -1,0 +1,46 @@
+"""Servers on other machines, as a listener speaks to them, and the models of peers that it shows."""
+
+from qmsup.ids import HostName, ListenerName, ModelId
+from qmsup.listener.relay.order import Remote
+from qmsup.spec import ModelSpec, Spec
+
+
+def remotes_of(spec: Spec) -> dict[HostName, Remote]:
+    """Every host and every peer of the configuration."""
+    hosts = {
+        name: Remote(name=name, upstream=host.upstream, lines=_key_lines(host.api_key))
+        for name, host in spec.hosts.items()
+    }
+    peers = {
+        name: Remote(
+            name=name,
+            upstream=peer.upstream,
+            path=peer.path.encode(),
+            lines=_key_lines(peer.api_key),
+            connect_within=peer.connect_timeout,
+            answer_within=peer.answer_timeout,
+        )
+        for name, peer in spec.peers.items()
+    }
+    return hosts | peers
+
+
+def peers_shown(spec: Spec, listener: ListenerName) -> dict[ModelId, tuple[ModelSpec, Remote]]:
+    """The models that a listener relays to peers. One that is configured here, shown or not, is never among them.
+
+    A listener with groups shows these groups, so nothing of peers.
+    """
+    if spec.listeners[listener].groups is not None:
+        return {}
+    remotes = remotes_of(spec)
+    return {
+        model: (ModelSpec(id=model, argv=(), filters=peer.filters), remotes[name])
+        for name, peer in spec.peers.items()
+        for model in peer.models
+        if spec.model_named(model) is None
+    }
+
+
+def _key_lines(key: str) -> bytes:
+    # OpenAI's clients and servers use the one, Anthropic's the other.
+    return f"Authorization: Bearer {key}\r\nX-Api-Key: {key}\r\n".encode() if key else b""
