@@ -98,8 +98,10 @@ def resolve_groups(shape: Shape, names: Names, problems: Problems) -> tuple[Grou
 
 def resolve_scheduler(section: SchedulerSection, names: Names) -> SchedulerSpec:
     """The scheduler's settings."""
-    for name in section.priority:
-        names.check(name, ("scheduler", "priority", name))
+    priority = {
+        names.model_called(name, ("scheduler", "priority", name)): value
+        for name, value in section.priority.items()
+    }
     return SchedulerSpec(
         line_max=section.line_max,
         offer_timeout=seconds_from_ms(section.offer_timeout_ms),
@@ -108,7 +110,7 @@ def resolve_scheduler(section: SchedulerSection, names: Names) -> SchedulerSpec:
         hold_on=HoldOn(section.hold_on),
         patience=seconds_from_ms(section.patience_ms),
         settle=seconds_from_ms(section.settle_ms),
-        priority={ModelId(name): value for name, value in section.priority.items()},
+        priority=priority,
     )
 
 

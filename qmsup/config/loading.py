@@ -6,11 +6,15 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path as FilePath
 
-from qmsup.config import catalogues, macros
+from qmsup.config import catalogues, fleet, macros
+from qmsup.config.control import resolve_control
 from qmsup.config.document import MAX_BYTES, Document, Value, read
 from qmsup.config.matrix import resolve_matrix
 from qmsup.config.models import resolve_models
 from qmsup.config.problems import Path, TooManyProblemsError
+from qmsup.config.remarks import remark_on
+from qmsup.config.routing import unfold
+from qmsup.config.selectors import make_aliases
 from qmsup.config.shape import Shape
 from qmsup.config.wording import examine, say
 from qmsup.errors import ConfigError
@@ -28,11 +32,13 @@ class Configuration:
 
     Attributes:
         text: what it said then; it may say something else by now.
+        remarks: what is no mistake, but means less here than where the file comes from; a line each.
     """
 
     path: FilePath
     text: str
     spec: Spec
+    remarks: tuple[str, ...] = ()
 
 
 def load(path: FilePath) -> Spec:
@@ -51,7 +57,8 @@ def read_file(path: FilePath) -> Configuration:
         ConfigError: as `load`.
     """
     text = _text_of(path)
-    return Configuration(path=path, text=text, spec=parse(text, name=str(path)))
+    spec, remarks = parse_and_remark(text, name=str(path))
+    return Configuration(path=path, text=text, spec=spec, remarks=remarks)
 
 
 def _text_of(path: FilePath) -> str:
@@ -82,13 +89,24 @@ def parse(text: str, *, name: str = "config.yaml", env: Mapping[str, str] | None
     Raises:
         ConfigError: with every problem, one line each, in the order of the file.
     """
+    return parse_and_remark(text, name=name, env=env)[0]
+
+
+def parse_and_remark(
+    text: str, *, name: str = "config.yaml", env: Mapping[str, str] | None = None
+) -> tuple[Spec, tuple[str, ...]]:
+    """As `parse`, with what is to be said about a file that is right: see `Configuration.remarks`.
+
+    Raises:
+        ConfigError: as `parse`.
+    """
     document = read(text)
     spec = None
     with suppress(TooManyProblemsError):
         spec = _resolve(document, os.environ if env is None else env)
     if spec is None or document.problems.found:
         raise ConfigError(document.problems.lines(name, document.lines))
-    return spec
+    return spec, document.problems.told(name, document.lines)
 
 
 def _resolve(document: Document, env: Mapping[str, str]) -> Spec | None:
@@ -98,6 +116,8 @@ def _resolve(document: Document, env: Mapping[str, str]) -> Spec | None:
             state = "is empty" if document.root is None else "is no mapping of keys"
             problems.add((), f"{state}; write at least one model, for example `{_EXAMPLE}`")
         return None
+    unfold(document)
+    make_aliases(document)
     shape = _fit(macros.expand(document, env), document)
     if shape is None:
         return None
@@ -107,15 +127,26 @@ def _resolve(document: Document, env: Mapping[str, str]) -> Spec | None:
     groups = catalogues.resolve_groups(shape, names, problems)
     matrix = resolve_matrix(shape, names, problems)
     scheduler = catalogues.resolve_scheduler(shape.scheduler, names)
+    control = resolve_control(shape.control, problems)
     listeners = catalogues.resolve_listeners(shape, names, problems)
     preload = catalogues.resolve_preload(shape, names)
+    peers = fleet.resolve_peers(shape, problems)
+    hosts = fleet.resolve_hosts(shape, problems)
+    routes = fleet.resolve_routes(shape, problems)
+    listeners = fleet.with_routes(listeners, shape, problems)
     catalogues.check_loops(models, listeners, problems)
+    fleet.check_own_ports(peers, hosts, listeners, problems)
+    remark_on(shape, problems)
     return Spec(
         models=models,
         groups=groups,
         matrix=matrix,
         listeners=listeners,
+        peers=peers,
+        hosts=hosts,
+        routes=routes,
         scheduler=scheduler,
+        control=control,
         vram_budget=mib_from_gb(shape.vram_budget_gb) if shape.vram_budget_gb else None,
         ram_budget=mib_from_gb(shape.ram_budget_gb) if shape.ram_budget_gb else None,
         oom_guard_reserve=mib_from_gb(shape.oom_guard_reserve_gb),
@@ -123,6 +154,7 @@ def _resolve(document: Document, env: Mapping[str, str]) -> Spec | None:
         oom_guard_evict=shape.oom_guard_evict,
         start_port=shape.start_port,
         on_exit=OnExit(shape.on_exit),
+        list_aliases=shape.include_aliases_in_list,
         send_loading_state=shape.send_loading_state,
         loading_remarks=shape.loading_remarks,
         max_body=int(shape.max_body_mb * _BYTES_PER_MB),

@@ -45,6 +45,7 @@ class Problems:
     """Gathers problems while a document is read."""
 
     found: list[Problem] = field(default_factory=list)
+    remarks: list[Problem] = field(default_factory=list)
     _wrong: set[Path] = field(default_factory=set)
     _around: set[Path] = field(default_factory=set)
 
@@ -60,6 +61,17 @@ class Problems:
             self._around.update(path[:n] for n in range(1, len(path) + 1))
         if len(self.found) >= MOST:
             raise TooManyProblemsError
+
+    def remark(self, path: Path, text: str) -> None:
+        """Note what is no mistake, but should be known."""
+        if len(self.remarks) < MOST:
+            self.remarks.append(Problem(path=path, text=text))
+
+    def told(self, name: str, lines: Mapping[Path, int]) -> tuple[str, ...]:
+        """Every remark as `FILE:LINE: KEY: TEXT`, by line."""
+        placed = [(line_of(remark.path, lines), remark) for remark in self.remarks]
+        placed.sort(key=lambda pair: pair[0] or 0)
+        return tuple(_line(name, remark, line) for line, remark in placed)
 
     def follow(self, path: Path, text: str) -> None:
         """Note one that may only follow from another: where something is wrong already, it is left unsaid."""

@@ -7,60 +7,26 @@ A field has its default here, so that a wrong key can be set aside and the rest 
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import AliasChoices, BaseModel, BeforeValidator, ConfigDict, Field, model_validator
-from pydantic.alias_generators import to_camel
+from pydantic import BeforeValidator, Field
 
-_TEN_YEARS_S = 315_360_000
-
-
-def _text(value: object) -> object:
-    # Where text is wanted, a number is taken as it was written: a model may be called 4.10.
-    return getattr(value, "text", value)
-
-
-def _flag(value: object) -> object:
-    words = {"yes": True, "on": True, "true": True, "no": False, "off": False, "false": False}
-    return words.get(value.lower(), value) if isinstance(value, str) else value
-
-
-def _nothing_is_empty(kind: type) -> BeforeValidator:
-    # `models:` with nothing below it is null in YAML.
-    return BeforeValidator(lambda value: kind() if value is None else value)
-
-
-Text = Annotated[str, BeforeValidator(_text)]
-Flag = Annotated[bool, BeforeValidator(_flag)]
-Seconds = Annotated[float, Field(ge=0, le=_TEN_YEARS_S, description="in seconds")]
-SomeSeconds = Annotated[float, Field(gt=0, le=_TEN_YEARS_S, description="in seconds")]
-Millis = Annotated[float, Field(ge=0, le=_TEN_YEARS_S * 1000, description="in milliseconds")]
-SomeMillis = Annotated[float, Field(gt=0, le=_TEN_YEARS_S * 1000, description="in milliseconds")]
-Gigabytes = Annotated[float, Field(ge=0, le=1_000_000, description="in GB of 1024 MiB")]
-Texts = Annotated[list[Text], _nothing_is_empty(list)]
-Params = Annotated[dict[str, object], _nothing_is_empty(dict)]
-Macros = Annotated[dict[str, str | int | float | bool], _nothing_is_empty(dict)]
-
-
-class Section(BaseModel):
-    """A mapping with known keys in camelCase. Keys that start with `x-` are the operator's own."""
-
-    model_config = ConfigDict(
-        alias_generator=to_camel,
-        extra="forbid",
-        strict=True,
-        frozen=True,
-        allow_inf_nan=False,
-        hide_input_in_errors=True,
-        json_schema_extra={"patternProperties": {"^x-": {}}},
-    )
-
-    @model_validator(mode="before")
-    @classmethod
-    def _without_own_keys(cls, value: object) -> object:
-        if value is None:
-            return {}
-        if isinstance(value, Mapping):
-            return {k: v for k, v in value.items() if not str(k).startswith("x-")}
-        return value
+from qmsup.config.control import CONTROL, ControlSection
+from qmsup.config.fleet_shape import FLEET, HostSection, PeerSection, RouteSection, fleet_place
+from qmsup.config.foreign import FOREIGN, ForeignKeys, foreign_place
+from qmsup.config.model_shape import CapabilitiesSection, FiltersSection, ModelSection
+from qmsup.config.section import (
+    Flag,
+    Gigabytes,
+    Macros,
+    Millis,
+    Seconds,
+    Section,
+    SomeMillis,
+    SomeSeconds,
+    Text,
+    Texts,
+    nothing_is_empty,
+    text_of,
+)
 
 
 class KeySection(Section):
@@ -79,7 +45,7 @@ class KeySection(Section):
 
 def _bare_key(value: object) -> object:
     # A number is taken for a key here as everywhere; a mapping says more than a key.
-    text = _text(value)
+    text = text_of(value)
     return {"key": text} if isinstance(text, str) else value
 
 
@@ -94,7 +60,10 @@ class ListenerSection(Section):
     )
     workers: int = Field(default=2, ge=1, le=256, description="processes")
     groups: list[Text] | None = Field(
-        default=None, description="shows their members; default: every model"
+        default=None, description="shows their members; default: every model, those of peers too"
+    )
+    routes: list[Text] | None = Field(
+        default=None, description="serves these of routes; default: all of them"
     )
     api_keys: list[Key] | None = Field(
         default=None, repr=False, description="default: those of the top level"
@@ -124,95 +93,9 @@ class SchedulerSection(Section):
         default=3000.0,
         description="a load waits so long at most for GPU memory that stopped models give back",
     )
-    priority: Annotated[dict[str, int], _nothing_is_empty(dict)] = Field(
+    priority: Annotated[dict[str, int], nothing_is_empty(dict)] = Field(
         default_factory=dict, description="model → priority; a higher one goes first, default 0"
     )
-
-
-class CapabilitiesSection(Section):
-    """What a model is good for."""
-
-    out: Annotated[
-        list[Literal["text", "image", "video", "audio", "embedding"]], _nothing_is_empty(list)
-    ] = Field(
-        default_factory=list,
-        description="image or video: nothing but its like is loaded while it works",
-    )
-
-
-class FiltersSection(Section):
-    """What is changed in JSON requests on their way to the command."""
-
-    strip_params: Text = Field(
-        default="",
-        alias="stripParams",
-        validation_alias=AliasChoices("stripParams", "strip_params"),  # older files have it so
-        description="keys that are taken out, with commas between; never model",
-    )
-    set_params: Params = Field(
-        default_factory=dict, description="key → value, set in every request; never model"
-    )
-    set_params_by_id: Annotated[dict[str, Params], _nothing_is_empty(dict)] = Field(
-        default_factory=dict,
-        alias="setParamsByID",
-        description="name a client uses → key → value, over setParams; a new name is an alias",
-    )
-
-
-class ModelSection(Section):
-    """One model and the command that serves it."""
-
-    cmd: Text = Field(
-        default="", description="split as a shell would, no shell runs; ${PORT} is a free port"
-    )
-    cmd_stop: Text = Field(
-        default="",
-        description="runs in place of TERM, for commands that have others do the work;"
-        " ${PID} is the process of cmd",
-    )
-    kind: Literal["llama-server", "sd-server", "generic"] | None = Field(
-        default=None, description="default: guessed from the command's name"
-    )
-    name: Text = ""
-    description: Text = ""
-    aliases: Texts = Field(default_factory=list, description="other names clients may use")
-    unlisted: Flag = Field(default=False, description="served, but not in /v1/models")
-    env: Texts = Field(default_factory=list, description="KEY=value")
-    proxy: Text = Field(
-        default="", description="where the command listens; default http://127.0.0.1:${PORT}"
-    )
-    check_endpoint: Text = Field(
-        default="",
-        description="a path that answers 200 when ready, or none, tcp, or log:REGEX (a line of its log);"
-        " default by kind",
-    )
-    concurrency_limit: int = Field(
-        default=0,
-        ge=0,
-        le=100_000,
-        description="requests at once; 0 = the command's -np, else by kind",
-    )
-    queue_max: int | None = Field(
-        default=None, ge=0, le=1_000_000, description="requests that may wait"
-    )
-    est_vram_gb: Gigabytes = Field(default=0.0, alias="estVramGB")
-    est_ram_gb: Gigabytes = Field(
-        default=0.0,
-        alias="estRamGB",
-        description="all of it in the RAM pool, else what it offloads",
-    )
-    health_check_timeout: SomeSeconds | None = None
-    unload_timeout: Seconds | None = None
-    ttl: Annotated[float, Field(ge=-1, le=1e9)] = Field(
-        default=-1.0,
-        description="unloaded when idle for so many seconds; 0 = never, -1 = by globalTTL",
-    )
-    use_model_name: Text = Field(
-        default="", description="what the child reads as the request's model"
-    )
-    capabilities: CapabilitiesSection = Field(default_factory=CapabilitiesSection)
-    filters: FiltersSection = Field(default_factory=FiltersSection)
-    macros: Macros = Field(default_factory=dict, description="over those of the top level")
 
 
 class GroupSection(Section):
@@ -230,15 +113,15 @@ class GroupSection(Section):
 class MatrixSection(Section):
     """Which models may run together, set by set; instead of groups."""
 
-    vars: Annotated[dict[str, Text], _nothing_is_empty(dict)] = Field(
+    vars: Annotated[dict[str, Text], nothing_is_empty(dict)] = Field(
         default_factory=dict, description="short name → model"
     )
     evict_costs: Annotated[
-        dict[str, Annotated[int, Field(gt=0, le=1_000_000_000)]], _nothing_is_empty(dict)
+        dict[str, Annotated[int, Field(gt=0, le=1_000_000_000)]], nothing_is_empty(dict)
     ] = Field(
         default_factory=dict, alias="evict_costs", description="name → cost of a stop, default 1"
     )
-    sets: Annotated[dict[str, Text], _nothing_is_empty(dict)] = Field(
+    sets: Annotated[dict[str, Text], nothing_is_empty(dict)] = Field(
         default_factory=dict,
         description="name → names joined by & (together) and | (one of them), ( ), +other set",
     )
@@ -256,25 +139,33 @@ class HooksSection(Section):
     on_startup: StartupSection = Field(default_factory=StartupSection, alias="on_startup")
 
 
-class Shape(Section):
+class Shape(ForeignKeys):
     """The whole file."""
 
-    models: Annotated[dict[str, ModelSection], _nothing_is_empty(dict)] = Field(
-        default_factory=dict
-    )
-    groups: Annotated[dict[str, GroupSection], _nothing_is_empty(dict)] = Field(
-        default_factory=dict
-    )
-    matrix: Annotated[MatrixSection | None, _nothing_is_empty(dict)] = Field(
+    models: Annotated[dict[str, ModelSection], nothing_is_empty(dict)] = Field(default_factory=dict)
+    groups: Annotated[dict[str, GroupSection], nothing_is_empty(dict)] = Field(default_factory=dict)
+    matrix: Annotated[MatrixSection | None, nothing_is_empty(dict)] = Field(
         default=None, description="instead of groups"
     )
-    listeners: Annotated[dict[str, ListenerSection], _nothing_is_empty(dict)] = Field(
+    listeners: Annotated[dict[str, ListenerSection], nothing_is_empty(dict)] = Field(
         default_factory=dict, description="default: main, 127.0.0.1:8080, every model"
     )
+    peers: Annotated[dict[str, PeerSection], nothing_is_empty(dict)] = Field(
+        default_factory=dict, description="other servers, for models that are not here"
+    )
+    hosts: Annotated[dict[str, HostSection], nothing_is_empty(dict)] = Field(
+        default_factory=dict, description="machines that routes choose from"
+    )
+    routes: Annotated[dict[str, RouteSection], nothing_is_empty(dict)] = Field(
+        default_factory=dict, description="a name, or a template such as agent-*, for /route/NAME/"
+    )
     scheduler: SchedulerSection = Field(default_factory=SchedulerSection)
+    control: ControlSection | None = Field(
+        default=None, description="control over TCP, beside the socket that is always there"
+    )
     hooks: HooksSection = Field(default_factory=HooksSection)
     macros: Macros = Field(default_factory=dict, description="${NAME} in the texts of this file")
-    api_keys: Annotated[list[Key], _nothing_is_empty(list)] = Field(
+    api_keys: Annotated[list[Key], nothing_is_empty(list)] = Field(
         default_factory=list, repr=False, description="empty = open"
     )
     vram_budget_gb: Gigabytes = Field(
@@ -294,6 +185,9 @@ class Shape(Section):
     start_port: int = Field(default=5800, ge=1, le=65_535, description="the first ${PORT} tried")
     on_exit: Literal["keep", "stop"] = Field(
         default="stop", description="children, when the scheduler ends"
+    )
+    include_aliases_in_list: Flag = Field(
+        default=False, description="whether /v1/models lists aliases as models of their own"
     )
     send_loading_state: Flag = False
     loading_remarks: Flag = True
@@ -324,6 +218,9 @@ SECTIONS: Mapping[str, type[Section]] = {
     "scheduler": SchedulerSection,
     "hooks": HooksSection,
     "hooks.on_startup": StartupSection,
+    **CONTROL,
+    **FLEET,
+    **FOREIGN,
 }
 """Every place with known keys."""
 
@@ -333,20 +230,20 @@ def keys_of(section: type[Section]) -> tuple[str, ...]:
     return tuple(f.alias or name for name, f in section.model_fields.items())
 
 
-def place_of(path: tuple[str | int, ...]) -> str:
+def place_of(path: tuple[str | int, ...]) -> str:  # noqa: PLR0911 - a table
     """Which of `SECTIONS` a mapping at this path is; any other place is told as `-`."""
     match path:
         case ():
             return ""
-        case ("scheduler" | "matrix" | "hooks" as section,):
+        case ("scheduler" | "matrix" | "hooks" | "control" as section,):
             return section
         case ("apiKeys", int()) | ("listeners", str(), "apiKeys", int()):
             return "apiKeys"
-        case ("hooks", "on_startup"):
-            return "hooks.on_startup"
+        case (("hooks" | "control") as section, ("on_startup" | "curve") as below):
+            return f"{section}.{below}"
         case ("models" | "groups" | "listeners" as section, str()):
             return f"{section}.NAME"
         case ("models", str(), "capabilities" | "filters" as section):
             return f"models.NAME.{section}"
         case _:
-            return "-"
+            return fleet_place(path) or foreign_place(path)
