@@ -42,6 +42,7 @@ def _problems(state: State, now: Seconds) -> Iterator[str]:
         yield from _of_a_model(state, model)
     yield from _of_waiting(state)
     yield from _of_closers(state)
+    yield from _of_the_guard(state)
 
 
 def _of_leases(state: State) -> Iterator[str]:
@@ -168,6 +169,15 @@ def _of_a_model(state: State, model: Model) -> Iterator[str]:
     is_resident = model in state.residents
     if is_resident != (not model.is_gone or model.swap is not None):
         yield f"{model.id} is {'' if is_resident else 'not '}listed as resident"
+
+
+def _of_the_guard(state: State) -> Iterator[str]:
+    """Where too much is held, something will be done about it, unless the operator forbids."""
+    guard = state.guard
+    is_due = guard.watch.since is not None and state.spec.oom_guard_evict
+    is_awaited = guard.alarm is not None and guard.alarm.is_live
+    if is_due != is_awaited and state.ending is None:
+        yield f"too much is {'' if is_due else 'not '}held, and the alarm is {guard.alarm}"
 
 
 def _of_closers(state: State) -> Iterator[str]:

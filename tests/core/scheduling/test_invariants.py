@@ -10,6 +10,7 @@ from qmsup.core.scheduling.holds import Conversation
 from qmsup.core.scheduling.line import Case, Rank, Wants
 from qmsup.core.scheduling.records import Child, Ending, Lease, Model, Phase, Swap, SwapPhase
 from qmsup.core.scheduling.state import State
+from qmsup.core.vram.watchdog import Watch
 from qmsup.errors import InvariantBrokenError
 from qmsup.ids import Incarnation, LeaseId, ModelId, RequestId
 from qmsup.units import Seconds
@@ -49,6 +50,10 @@ def evicting(state: State) -> Swap:
     state.models[X].swap = swap
     state.settle(state.models[X])
     return swap
+
+
+def hold_too_much_unwatched(state: State) -> None:
+    state.guard.watch = Watch(since=Seconds(0.0))
 
 
 def rename_swap(state: State) -> None:
@@ -275,6 +280,7 @@ BREAKS: dict[str, Callable[[State], None]] = {
     "memory that does not come back": settle_for_nothing,
     "a is about to be unloaded": count_down_in_use,
     "a has no place": leave_what_has_no_place,
+    "too much is held": hold_too_much_unwatched,
 }
 
 
