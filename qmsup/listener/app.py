@@ -5,6 +5,7 @@ from typing import Any
 
 from qmsup.errors import Code, Refusal, RequestError
 from qmsup.ids import ListenerName
+from qmsup.listener import event_page
 from qmsup.listener.asking import Scheduler
 from qmsup.listener.auth import Keys
 from qmsup.listener.body import Environ
@@ -16,6 +17,7 @@ from qmsup.listener.orders import order_for
 from qmsup.listener.pages import Pages
 from qmsup.listener.passthrough import PREFIX, passed_through
 from qmsup.listener.relay.order import RelayOrder
+from qmsup.listener.relay.watch import Order
 from qmsup.listener.request_ids import new_request_id
 from qmsup.listener.routes import RELAYED, Relayed, looked_at
 from qmsup.log import Log
@@ -42,16 +44,14 @@ class App:
 
     def __call__(
         self, environ: dict[str, Any], start_response: StartResponse
-    ) -> Iterable[bytes] | RelayOrder:
+    ) -> Iterable[bytes] | Order:
         """Answer as WSGI says, or return an order: then `start_response` was not called."""
         try:
             method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
             if method == "POST" and (relayed := RELAYED.get(path)) is not None:
                 return self._order(environ, relayed)
-            if method in _READING:
-                query = environ.get("QUERY_STRING", "")
-                if (relayed := looked_at(path, query)) is not None:
-                    return self._look(environ, relayed)
+            if method in _READING and (order := self._read(environ, path)) is not None:
+                return order
             if path.startswith(PREFIX) and method != "OPTIONS":
                 return self._pass_through(environ, start_response)
             return self._page(environ, start_response)
@@ -65,10 +65,22 @@ class App:
         catalog = self._catalog.only(access.models)
         return order_for(environ, relayed, catalog, self._max_body, access.key)
 
+    def _read(self, environ: Environ, path: str) -> Order | None:
+        """A look into a model's server, or at what happens; None = it is a page like others."""
+        relayed = looked_at(path, environ.get("QUERY_STRING", ""))
+        if relayed is not None:
+            return self._look(environ, relayed)
+        if path.rstrip("/") == event_page.PATH and environ["REQUEST_METHOD"] == "GET":
+            access = self._keys.check(environ)
+            catalog = self._catalog.only(access.models)
+            return event_page.watch(environ, catalog, self._pages.read)
+        return None
+
     def _look(self, environ: Environ, relayed: Relayed) -> RelayOrder:
         order = self._order(environ, relayed)
         try:
-            self._pages.check_loaded(order.model)
+            if order.peer is None:
+                self._pages.check_loaded(order.model)
         except RequestError:
             if not isinstance(order.body, bytes):
                 order.body.close()

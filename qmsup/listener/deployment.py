@@ -10,10 +10,10 @@ from typing import Any
 from qmsup.errors import ConfigError
 from qmsup.ids import ListenerName
 from qmsup.listener.link import Link
-from qmsup.listener.relay.order import RelayOrder
+from qmsup.listener.relay.watch import Order
 from qmsup.spec import Spec
 
-WsgiApp = Callable[[dict[str, Any], Any], Iterable[bytes] | RelayOrder]
+WsgiApp = Callable[[dict[str, Any], Any], Iterable[bytes] | Order]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

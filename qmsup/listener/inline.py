@@ -15,6 +15,7 @@ from gunicorn.http.wsgi import base_environ
 from qmsup.listener.deployment import WsgiApp
 from qmsup.listener.relay.engine import RelayOptions
 from qmsup.listener.relay.order import RelayOrder
+from qmsup.listener.relay.watch import Order
 from qmsup.listener.routes import RELAYED
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ class Relayed:
         options: of the version of the configuration that the order was made by; None = the one in force now.
     """
 
-    order: RelayOrder
+    order: Order
     is_http11: bool
     keeps_alive: bool
     options: RelayOptions | None = None

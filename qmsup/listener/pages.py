@@ -12,7 +12,7 @@ from werkzeug.wrappers import Response
 from qmsup import __version__
 from qmsup.errors import Code, Refusal, RequestError, SchedulerUnavailableError
 from qmsup.ids import ModelId
-from qmsup.listener import jobs, log_pages
+from qmsup.listener import event_page, jobs, log_pages
 from qmsup.listener.asking import Scheduler
 from qmsup.listener.auth import Access, Keys, is_of_this_machine
 from qmsup.listener.body import Environ
@@ -65,6 +65,7 @@ _RULES = (
     ("/api/models/unload/<path:model>", "unload", "POST"),
     ("/unload", "get_unload", "GET"),
     ("/metrics", "metrics", "GET"),
+    (event_page.PATH, "events", "GET"),
     ("/logs", "logs", "GET"),
     ("/logs/stream", "log_stream", "GET"),
     ("/logs/stream/<path:model>", "log_stream", "GET"),
@@ -106,6 +107,7 @@ class Pages:
             "unload": self._unload,
             "unload_all": self._unload_all,
             "metrics": self._metrics,
+            "events": _events_head,
             "logs": partial(log_pages.recent, self._catalog),
             "favicon": _favicon,
         }
@@ -174,6 +176,14 @@ class Pages:
         if states.get(model) != _READY:
             message = f"model {model} is not loaded, and looking at it does not load it: POST /api/models/load/{model}"
             raise RequestError(Refusal(code=Code.MODEL_NOT_LOADED, message=message))
+
+    def read(self, verb: str) -> object:
+        """The body of the scheduler's answer to a reading verb.
+
+        Raises:
+            RequestError: It does not answer, or refuses.
+        """
+        return self._ask(verb, {}, _READ)
 
     def _greeting(self, _: str) -> Response:
         return _json({"name": "qmsup", "version": __version__, "models": "/v1/models"})
@@ -256,11 +266,12 @@ class Pages:
         return _json(answer if isinstance(answer, dict) and answer else {"unloaded": list(models)})
 
     def _described(self, model: ModelSpec) -> dict[str, object]:
+        peer = self._catalog.peers.get(model.id)
         described: dict[str, object] = {
             "id": model.id,
             "object": "model",
             "created": self._since,
-            "owned_by": "qmsup",
+            "owned_by": "qmsup" if peer is None else peer.name,
         }
         if model.name:
             described["name"] = model.name
@@ -290,6 +301,11 @@ def _path_of(environ: Environ) -> str:
 
 def _json(value: object) -> Response:
     return Response(json.dumps(value).encode(), content_type="application/json")
+
+
+def _events_head(_: str) -> Response:
+    """What a HEAD is told of the stream, which the app hands over."""
+    return Response(content_type="text/event-stream", headers={"Cache-Control": "no-cache"})
 
 
 def _favicon(_: str) -> Response:

@@ -35,7 +35,7 @@ from qmsup.listener.idle import Idle
 from qmsup.listener.inline import READ, Relayed
 from qmsup.listener.link import Link
 from qmsup.listener.relay.engine import Engine, RelayOptions
-from qmsup.listener.relay.order import RelayOrder
+from qmsup.listener.relay.watch import Order
 from qmsup.listener.serving import Serving, read_serving, serving_of
 from qmsup.listener.unreadable import refuse
 from qmsup.log import Log
@@ -53,7 +53,7 @@ _log = Log("worker")
 
 
 class _HandedOver(Exception):  # noqa: N818 - no error: the way out of gunicorn's handling of a request
-    def __init__(self, order: RelayOrder, options: RelayOptions) -> None:
+    def __init__(self, order: Order, options: RelayOptions) -> None:
         self.order = order
         self.options = options
 
@@ -154,6 +154,7 @@ class RelayWorker(gthread.ThreadWorker):
         for listener in self.sockets:
             listener.close()
         log_pages.ENDING.set()
+        self.engine.dismiss()
 
     def _on_gunicorn(self, _event: int) -> None:
         super().wait_for_and_dispatch_events(0)
@@ -195,7 +196,7 @@ class RelayWorker(gthread.ThreadWorker):
     def _call_app(self, environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         serving = self._serving  # one for all of this request, whatever comes meanwhile
         answer = serving.app(environ, start_response)
-        if isinstance(answer, RelayOrder):
+        if isinstance(answer, Order):
             raise _HandedOver(answer, serving.options)
         return answer
 

@@ -27,12 +27,19 @@ class Mirror:
         asked: how often the state was asked for; more than once = something was missed.
     """
 
-    def __init__(self, subscribe: Callable[[], object], topics: Sequence[str] = ("",)) -> None:
+    def __init__(
+        self,
+        subscribe: Callable[[], object],
+        topics: Sequence[str] = ("",),
+        *,
+        greets_within: Seconds = _GREETS_WITHIN,
+    ) -> None:
         """Subscribe, and ask for the state.
 
         Args:
             subscribe: asks the scheduler `subscribe`, for the answer's body; may raise any QmsupError.
             topics: prefixes; "" = everything.
+            greets_within: so long the feed is waited for.
 
         Raises:
             SchedulerUnavailableError: nobody is there.
@@ -47,7 +54,7 @@ class Mirror:
         self._seq: dict[str, int] = {}
         self._reader = FeedReader(places.feed_endpoint(), topics)
         try:
-            if not self._reader.await_greeting(_GREETS_WITHIN):
+            if not self._reader.await_greeting(greets_within):
                 raise SchedulerUnavailableError(
                     f"the feed at {places.feed_endpoint()} does not answer:"
                     " look for `feed.not_bound` in the scheduler's log"

@@ -15,16 +15,18 @@ from typing_extensions import override
 
 from qmsup.listener.link import Link
 from qmsup.listener.placeholder import Placeholder
+from qmsup.listener.relay.asks import ask_of
 from qmsup.listener.relay.held import Held, Home
 from qmsup.listener.relay.lingering import Lingering
 from qmsup.listener.relay.loop import Loop
 from qmsup.listener.relay.machine import Exchange
-from qmsup.listener.relay.order import RelayOrder
+from qmsup.listener.relay.onlookers import Onlookers
+from qmsup.listener.relay.watch import Order, Watch
 from qmsup.log import Log
-from qmsup.units import Seconds, ms_from_seconds
-from qmsup.wire.listening import Ask
+from qmsup.units import Seconds
 
 _TICK = Seconds(1.0)
+_SUBSCRIBES_WITHIN = Seconds(5.0)
 
 _log = Log("relay")
 
@@ -46,6 +48,7 @@ class Engine(Loop):
         self._link = link
         self._options = options
         self._held: set[Held] = set()
+        self._onlookers = Onlookers(self, lambda: link.ask("subscribe", {}, _SUBSCRIBES_WITHIN))
         self._homes = {
             logs: Home(loop=self, link=link, held=self._held, access_log=logs)
             for logs in (False, True)
@@ -64,14 +67,14 @@ class Engine(Loop):
     def hold(
         self,
         sock: socket.socket,
-        order: RelayOrder,
+        order: Order,
         *,
         is_http11: bool,
         keeps_alive: bool,
         give_back: Callable[[bool], None],
         options: RelayOptions | None = None,
     ) -> None:
-        """Take a client's connection over, and ask for its model.
+        """Take a client's connection over, and ask for its model if it wants one.
 
         Args:
             sock: a plain socket that does not block.
@@ -82,6 +85,9 @@ class Engine(Loop):
                 that it is closed.
             options: what counts for this one; None = what the engine was made with.
         """
+        if isinstance(order, Watch):
+            self._onlookers.hold(sock, order, give_back)
+            return
         options = options or self._options
         placeholder = None
         if order.streaming and options.send_loading_state:
@@ -93,17 +99,15 @@ class Engine(Loop):
         )
         held = Held(self._homes[options.access_log], sock, order, exchange, give_back)
         self._held.add(held)
-        ask = Ask(
-            request=order.request,
-            model=order.model,
-            streaming=order.streaming,
-            hold_ms=_ms(order.hold),
-            patience_ms=_ms(order.patience),
-            timeout_ms=_ms(order.timeout),
-            conversation=order.conversation,
-            client=order.client,
-        )
-        self._link.request(ask, held, self.now)
+        if order.peer is None:
+            self._link.request(ask_of(order), held, self.now)
+        else:
+            # Not before the caller is done with it: the end of a request gives its connection back.
+            self.after(Seconds(0.0), held.go_to_peer)
+
+    def dismiss(self) -> None:
+        """Send away who only looks on: they would stay for ever."""
+        self._onlookers.dismiss()
 
     def linger(self, sock: socket.socket, on_closed: Callable[[], None]) -> None:
         """Close a client's connection so that it reads all that was sent, without waiting for it here."""
@@ -125,11 +129,13 @@ class Engine(Loop):
         """End: what is held is cut off, and the link closed."""
         for held in tuple(self._held):
             held.give_up()
+        self._onlookers.end()
         for handler in tuple(self._handlers.values()):
             owner = getattr(handler, "__self__", None)
             if isinstance(owner, Lingering):
                 owner.give_up()
         self._link.close()
+        self._onlookers.close()
         super().close()
 
     @override
@@ -147,7 +153,3 @@ class Engine(Loop):
                 held.tick(self.now)
             except Exception:  # noqa: BLE001 - the others have their turn all the same
                 self.on_fault(held.tick)
-
-
-def _ms(seconds: Seconds | None) -> int | None:
-    return None if seconds is None else ms_from_seconds(seconds)
