@@ -110,6 +110,8 @@ def _to_restart(first: Spec, new: Spec) -> list[str]:
         for name in first.listeners
         if name not in new.listeners
     ]
+    if first.control != new.control:
+        said.append("control needs a restart")
     if first.start_port != new.start_port:
         said.append("startPort needs a restart")
     return said

@@ -27,6 +27,7 @@ from qmsup.core.scheduling.views import Tally
 from qmsup.errors import PeerError, Refusal
 from qmsup.ids import AskId, Epoch, LeaseId, ListenerName, WorkerId
 from qmsup.log import Log
+from qmsup.transport.remote import Doors
 from qmsup.transport.router import RouterSocket
 from qmsup.units import Seconds, ms_from_seconds, seconds_from_ms
 from qmsup.wire import codec, controlling, listening
@@ -86,7 +87,9 @@ class _Asker:
 class Gateway:
     """Reads frames and writes them, on the scheduler's ROUTER socket."""
 
-    def __init__(self, router: RouterSocket, epoch: Epoch, copy: Copy | None = None) -> None:
+    def __init__(
+        self, router: RouterSocket | Doors, epoch: Epoch, copy: Copy | None = None
+    ) -> None:
         """Nothing is read yet.
 
         Args:

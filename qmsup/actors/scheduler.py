@@ -52,6 +52,7 @@ from qmsup.errors import Code, Refusal, RequestError
 from qmsup.ids import AskId, Incarnation
 from qmsup.log import Log
 from qmsup.spec import OnExit, Spec
+from qmsup.transport.remote import Doors, open_remote
 from qmsup.transport.router import RouterSocket
 from qmsup.units import Seconds
 
@@ -112,7 +113,9 @@ class SchedulerActor(pykka.ThreadingActor):
         # The socket is made here: ZeroMQ sockets belong to the thread that made them.
         try:
             self._router = RouterSocket(self._life.endpoint)
-            self._gateway = Gateway(self._router, self._life.epoch, self._copy)
+            self._remote = open_remote(self._spec.control)
+            doors = self._router if self._remote is None else Doors(self._router, self._remote)
+            self._gateway = Gateway(doors, self._life.epoch, self._copy)
             self._workers = Workers(self._inbox)
             self._processes = ProcessTree(self._spec, self.actor_ref.tell)
             self._state = StateOnDisk()
@@ -137,6 +140,8 @@ class SchedulerActor(pykka.ThreadingActor):
         self._recall(offset)
         self._watching.tell(self._core.state)
         self._inbox.watch(self._router.fileno(), self._receive, eager=True)
+        if (remote := self._remote) is not None:
+            self._inbox.watch(remote.fileno(), lambda: remote.receive() or None, eager=True)
         _log.info("scheduler.started", epoch=self._life.epoch, endpoint=self._life.endpoint)
         wishes.preload(self._spec, self.actor_ref.tell)
 
@@ -172,6 +177,9 @@ class SchedulerActor(pykka.ThreadingActor):
         self._workers.close()
         self._inbox.forget(self._router.fileno())
         self._router.close()
+        if self._remote is not None:
+            self._inbox.forget(self._remote.fileno())
+            self._remote.close()
         self._inbox.close()
 
     @override

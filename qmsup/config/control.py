@@ -39,10 +39,7 @@ def resolve_control(section: ControlSection | None, problems: Problems) -> Contr
     _check_bind(section.bind, problems)
     key, clients = Path(section.curve.secret_key), Path(section.curve.clients)
     if not section.curve.secret_key or not section.curve.clients:
-        problems.add(
-            ("control",),
-            f"TCP needs keys: write curve.secretKey and curve.clients; {_MAKE}",
-        )
+        problems.add(("control", "curve"), f"TCP needs keys: write secretKey and clients; {_MAKE}")
     elif not key.is_file():
         problems.add(("control", "curve", "secretKey"), f"there is no file {key}; {_MAKE}")
     elif not clients.is_dir():

@@ -1,5 +1,6 @@
 """A worker's or control client's end: one DEALER socket to the scheduler."""
 
+import contextlib
 from collections.abc import Callable, Sequence
 
 import zmq
@@ -64,8 +65,11 @@ class DealerSocket:
 
     def send(self, frames: Sequence[bytes]) -> None:
         """Queue messages, one a frame, that travel together. None is fine."""
-        if frames:
-            send = self._socket.send
+        if not frames:
+            return
+        send = self._socket.send
+        # A peer that refuses our key leaves nobody to queue for. What is lost then is asked for again by who needs it.
+        with contextlib.suppress(zmq.Again):
             for frame in frames[:-1]:
                 send(frame, context.MORE_NOW)
             send(frames[-1], context.NOW)

@@ -3,9 +3,13 @@
 from contextlib import ExitStack
 from pathlib import Path
 
+from qmsup.log import Log
+from qmsup.spec import ControlSpec
 from qmsup.transport import curve
 from qmsup.transport.router import RouterSocket
 from qmsup.wire import codec
+
+_log = Log("scheduler")
 
 _MARK = b"\0tcp\0"
 """Before the identity of a peer from there. ZeroMQ lets no peer choose one that begins with a zero."""
@@ -57,6 +61,22 @@ class RemoteDoor:
         """Unbind and close."""
         self._router.close()
         self._open.close()
+
+
+def open_remote(control: ControlSpec | None) -> RemoteDoor | None:
+    """The door that the configuration wants; None = none.
+
+    Raises:
+        ConfigError: the key cannot be read.
+        OSError: the address cannot be bound.
+    """
+    if control is None:
+        return None
+    door = RemoteDoor(
+        control.endpoint, secret_key=Path(control.secret_key), clients=Path(control.clients)
+    )
+    _log.info("scheduler.reachable", endpoint=control.endpoint)
+    return door
 
 
 class Doors:
