@@ -58,8 +58,13 @@ class JobDesk:
         Raises:
             OSError: the door cannot be made.
         """
+
+        def tell(wish: JobWish) -> None:
+            with contextlib.suppress(pykka.ActorDeadError):  # the process is ending
+                report(wish)
+
         door = open_door(places.jobs_socket())
-        self._watcher = JobWatcher.start(door=door, report=report, on_break=on_break)
+        self._watcher = JobWatcher.start(door=door, report=tell, on_break=on_break)
         self._asks = map("jobs {}".format, itertools.count(1))
         self._answers: dict[AskId, Answer | None] = {}
 

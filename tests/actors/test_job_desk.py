@@ -1,9 +1,11 @@
 """The scheduler's side of jobs, beside a real scheduler core; the watcher hears of all that comes of its wishes."""
 
+import socket
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import pykka
 import pytest
 from typing_extensions import override
 
@@ -227,3 +229,24 @@ def test_a_model_that_is_not_known_any_more_has_no_jobs(office: Office) -> None:
     gone = KeepJob(lease=J, model=ModelId("gone"), incarnation=FIRST, purpose="x")
 
     assert office.take(gone) == ChildGone(lease=J)
+
+
+def test_a_watcher_that_outlives_the_scheduler_by_a_moment_bears_it(places: Path) -> None:
+    folders.make_private(folders.runtime_dir())
+    breaks: list[None] = []
+
+    def report(_: JobWish) -> None:
+        raise pykka.ActorDeadError
+
+    JobDesk(report, lambda: breaks.append(None))
+    with socket.socket(socket.AF_UNIX) as client:
+        client.settimeout(20)
+        client.connect(str(folders.jobs_socket()))
+        client.sendall(b"POST /sdcpp/v1/img_gen HTTP/1.1\r\n\r\n")
+        with socket.socket(socket.AF_UNIX) as other:
+            other.settimeout(20)
+            other.connect(str(folders.jobs_socket()))
+            other.sendall(b"GET /x HTTP/1.1\r\n\r\n")
+            assert other.recv(100).startswith(b"HTTP/1.1 404 ")  # so it has dealt with the first
+    end_actors()
+    assert breaks == []
