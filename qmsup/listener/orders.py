@@ -72,8 +72,9 @@ def order_for(
             client="" if conversation else client_of(environ),
             key=key,
             origin=environ.get("HTTP_ORIGIN"),
+            peer=catalog.peers.get(model.id),
         )
-        return as_job(order) if relayed.begins_job else order
+        return as_job(order) if relayed.begins_job and order.peer is None else order
     except BaseException:
         body.close()
         raise
