@@ -153,6 +153,8 @@ class JobWatcher(pykka.ThreadingActor):
 
     def _close(self) -> None:
         self._calls.close()
+        for errand in self._errands.values():
+            errand.visit.body.close()
         for visitor in self._visitors:
             visitor.close()
         self._visitors.clear()
