@@ -32,6 +32,8 @@ _DROPPED = frozenset(
     }
 )
 _OURS = "X_QM_"
+CLOSE = b"Connection: close\r\n"
+"""The last line of every head, see RelayOrder.head."""
 _MAX_KNOWN = 512
 _MAX_MS = 10**12
 _MAX_DIGITS = 15
@@ -61,7 +63,7 @@ def upstream_head(environ: Environ, target: str, length: int | None) -> bytes:
             lines.append(start + value)
     if length is not None:
         lines.append(f"Content-Length: {length}")
-    lines.append("Connection: close\r\n")
+    lines.append(CLOSE.decode())
     text = "\r\n".join(lines)
     # The server in front has refused such requests already; this is where it would hurt.
     breaks = len(lines)

@@ -7,10 +7,11 @@ from qmsup.errors import Code, Refusal, RequestError
 from qmsup.listener.body import Environ, read_body
 from qmsup.listener.catalog import Catalog
 from qmsup.listener.fingerprint import client_of, conversation_of
-from qmsup.listener.headers import upstream_head, wish
+from qmsup.listener.headers import CLOSE, upstream_head, wish
 from qmsup.listener.jobs import as_job
 from qmsup.listener.outcome import Dialect
 from qmsup.listener.payload import Fields
+from qmsup.listener.relay.heads import SWITCH
 from qmsup.listener.relay.order import RelayOrder
 from qmsup.listener.request_ids import new_request_id
 from qmsup.listener.routes import RELAYED
@@ -57,13 +58,17 @@ def passed_through(
         known = RELAYED.get(rest) if method == "POST" else None
         target = f"{rest or '/'}?{query}" if query else rest or "/"
         length = None if method in _BODILESS and not body.length else body.length
+        head = upstream_head(environ, target, length)
+        if upgrades := length is None and _asks_for_websocket(environ):
+            head = head.removesuffix(CLOSE) + SWITCH
         conversation = conversation_of(environ, _NOTHING)
         order = RelayOrder(
             request=new_request_id(),
             model=model.id,
             method=method,
-            head=upstream_head(environ, target, length),
+            head=head,
             body=body.content,
+            upgrades=upgrades,
             dialect=Dialect.NONE if known is None else known.dialect,
             hold=wish(environ, "HTTP_X_QM_HOLD_MS"),
             patience=wish(environ, "HTTP_X_QM_PATIENCE_MS"),
@@ -79,6 +84,16 @@ def passed_through(
     except BaseException:
         body.close()
         raise
+
+
+def _asks_for_websocket(environ: Environ) -> bool:
+    """No other protocol is passed through: what it carries could not be told from requests of others."""
+    tokens = environ.get("HTTP_CONNECTION", "").lower().split(",")
+    return (
+        environ["REQUEST_METHOD"] == "GET"
+        and environ.get("HTTP_UPGRADE", "").lower() == "websocket"
+        and "upgrade" in (token.strip() for token in tokens)
+    )
 
 
 def _raw_path(environ: Environ) -> str:

@@ -162,3 +162,39 @@ def test_looking_needs_a_model_a_key_and_a_scheduler() -> None:
     answer = call(app_of(link=absent), environ_of("GET", "/props?model=chat"))
     assert isinstance(answer, Answer)
     assert answer.code == "scheduler_unavailable"
+
+
+WEBSOCKET = {
+    "Connection": "keep-alive, Upgrade",
+    "Upgrade": "websocket",
+    "Sec-WebSocket-Key": "k",
+    "Sec-WebSocket-Version": "13",
+}
+
+
+def test_a_websocket_asks_the_child_for_a_tunnel() -> None:
+    order = _order("GET", "/upstream/chat/ws", headers=WEBSOCKET)
+
+    _, headers = parsed(order.head)
+    assert order.upgrades
+    assert (headers["connection"], headers["upgrade"]) == ("Upgrade", "websocket")
+    assert headers["sec-websocket-key"] == "k"
+
+
+@pytest.mark.parametrize(
+    ("method", "headers"),
+    [
+        ("GET", {"Upgrade": "websocket"}),
+        ("GET", {"Connection": "Upgrade"}),
+        ("GET", {"Connection": "Upgrade", "Upgrade": "h2c"}),
+        ("GET", {"Connection": "Upgrade", "Upgrade": "websocket, h2c"}),
+        ("POST", WEBSOCKET),
+    ],
+)
+def test_nothing_else_does(method: str, headers: dict[str, str]) -> None:
+    order = _order(method, "/upstream/chat/ws", headers=headers)
+
+    _, sent = parsed(order.head)
+    assert not order.upgrades
+    assert sent["connection"] == "close"
+    assert "upgrade" not in sent

@@ -16,11 +16,13 @@ from typing_extensions import override
 from qmsup.listener.link import Link
 from qmsup.listener.placeholder import Placeholder
 from qmsup.listener.relay.asks import ask_of
-from qmsup.listener.relay.held import Held, Home
+from qmsup.listener.relay.held import Held
+from qmsup.listener.relay.home import Guest, Home
 from qmsup.listener.relay.lingering import Lingering
 from qmsup.listener.relay.loop import Loop
 from qmsup.listener.relay.machine import Exchange
 from qmsup.listener.relay.onlookers import Onlookers
+from qmsup.listener.relay.tunnel import Tunnel
 from qmsup.listener.relay.watch import Order, Watch
 from qmsup.log import Log
 from qmsup.units import Seconds
@@ -47,7 +49,7 @@ class Engine(Loop):
         super().__init__()
         self._link = link
         self._options = options
-        self._held: set[Held] = set()
+        self._held: set[Guest] = set()
         self._onlookers = Onlookers(self, lambda: link.ask("subscribe", {}, _SUBSCRIBES_WITHIN))
         self._homes = {
             logs: Home(loop=self, link=link, held=self._held, access_log=logs)
@@ -121,7 +123,7 @@ class Engine(Loop):
     def on_fault(self, handler: Callable[..., None]) -> None:
         _log.exception("relay.broken")
         owner = getattr(handler, "__self__", None)
-        if isinstance(owner, Held):
+        if isinstance(owner, Held | Tunnel):
             owner.give_up()
 
     @override

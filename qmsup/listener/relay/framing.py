@@ -20,6 +20,8 @@ _HEX = b"0123456789abcdefABCDEF"
 _NO_CONTENT = 204
 _NOT_MODIFIED = 304
 _FINAL = 200
+SWITCHES = 101
+"""The status of an answer after which the connection speaks another protocol."""
 _SHORT = 2048
 """Bytes."""
 
@@ -214,12 +216,13 @@ class HeadLines:
     is_json: bool = False
 
 
-def read_head(buffer: bytes, *, method: str) -> Head | int:
+def read_head(buffer: bytes, *, method: str, upgrades: bool = False) -> Head | int:
     """The first final head in what has come so far.
 
     Args:
         buffer: everything since the connection was made, or since the place an earlier call named.
         method: of the request; an answer to HEAD has no body.
+        upgrades: the request asked for another protocol, so 101 is a final head, too.
 
     Returns:
         The head, or how many bytes of `buffer` were interim answers (1xx) and may be dropped.
@@ -240,7 +243,9 @@ def read_head(buffer: bytes, *, method: str) -> Head | int:
         lines = read_lines(text)
         if lines.status >= _FINAL:
             return Head(text, lines, _framing(lines, method), stop + 4)
-        if lines.status == 101:  # noqa: PLR2004 - Switching Protocols
+        if lines.status == SWITCHES:
+            if upgrades:
+                return Head(text, lines, UntilClose(), stop + 4)
             raise FramingError("the answer switches protocols, which was not asked for")
         start = stop + 4
 
@@ -275,7 +280,7 @@ def is_short(text: bytes) -> bool:
 
 def _read_lines(text: bytes) -> HeadLines:
     status, reason = _status_line(text.partition(b"\r\n")[0])
-    if status < _FINAL:
+    if status < _FINAL and status != SWITCHES:
         return HeadLines(status, reason)
     return _final(status, reason, _lines(text)[1:])
 

@@ -28,6 +28,8 @@ _OURS = frozenset(
 )
 _DROPPED = _HOP_BY_HOP | _OURS
 _CORS = b"access-control-"
+SWITCH = b"Connection: Upgrade\r\nUpgrade: websocket\r\n"
+"""Asks for a tunnel, and grants it."""
 
 
 def our_headers(
@@ -82,6 +84,13 @@ def client_head(
         keeps_alive=keeps_alive,
     )
     return lines + ours + (_cors(origin) if origin else b"") + b"\r\n"
+
+
+def switching_head(head: Head, ours: bytes) -> bytes:
+    """The head that makes the client's connection a tunnel (101)."""
+    lines = [b"HTTP/1.1 %d %s" % (head.lines.status, head.lines.reason)]
+    lines += [line for name, line in head.lines.fields if name not in _DROPPED]
+    return b"\r\n".join(lines) + b"\r\n" + SWITCH + ours + b"\r\n"
 
 
 def interim_heads(interim: list[HeadLines]) -> bytes:

@@ -8,21 +8,19 @@ import contextlib
 import select
 import socket
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from qmsup.errors import Refusal
 from qmsup.ids import HostName, RequestId
-from qmsup.listener.link import Link
 from qmsup.listener.outcome import Outcome
-from qmsup.listener.relay import account
 from qmsup.listener.relay.account import Account
 from qmsup.listener.relay.asks import ask_of, granted_to, remote_of
 from qmsup.listener.relay.connecting import Way, too_late
+from qmsup.listener.relay.home import Home
 from qmsup.listener.relay.lingering import Lingering, reset_on_close
-from qmsup.listener.relay.loop import Loop
 from qmsup.listener.relay.machine import Ending, Exchange, Phase
 from qmsup.listener.relay.order import RelayOrder, Remote
 from qmsup.listener.relay.sending import Sending
+from qmsup.listener.relay.tunnel import STALLED_AFTER, Tunnel
 from qmsup.units import Seconds
 from qmsup.wire.listening import Granted
 
@@ -35,22 +33,6 @@ _READ = 64 * 1024
 """Below malloc's threshold for mapping memory: a larger buffer costs three system calls a read."""
 _TRIES = 2
 _RETRY_PAUSE = Seconds(0.025)
-_STALLED_AFTER = Seconds(300.0)
-"""A client that takes no byte for so long while some wait for it is gone, whatever its connection says."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Home:
-    """What all clients of a worker share.
-
-    Attributes:
-        held: every client that is held; one takes itself out.
-    """
-
-    loop: Loop
-    link: Link
-    held: set["Held"]
-    access_log: bool
 
 
 class Held:
@@ -75,6 +57,7 @@ class Held:
         "_sock",
         "_tried",
         "_tries",
+        "_tunnel",
         "_upstream",
         "_upstream_fd",
         "_waits_since",
@@ -111,6 +94,7 @@ class Held:
         self._waits_since = loop.now
         self._sent = 0
         self._tries = 0
+        self._tunnel: Tunnel | None = None
         self._is_paused = False
         self._is_reported = False
         self._is_over = False
@@ -158,9 +142,13 @@ class Held:
         """About once a second."""
         if self._is_over:
             return
+        if self._tunnel is not None:
+            if self._tunnel.is_stalled(now):
+                self._leave()
+            return
         exchange = self._exchange
         if self._rest:
-            if now - self._waits_since > _STALLED_AFTER:
+            if now - self._waits_since > STALLED_AFTER:
                 self._leave()
             return
         if exchange.phase is Phase.CONNECTING and self._upstream is not None:
@@ -267,11 +255,9 @@ class Held:
     def _over(self) -> None:
         self._is_over = True
         self._rest = b""
-        self._home.held.discard(self)
-        told = self._account.close(self._exchange, self._sent, self._loop.now)
-        self._link.activity.add(told)
-        if self._home.access_log:
-            account.log(told)
+        if self._tunnel is not None:
+            self._sent += self._tunnel.stop()
+        self._home.see_off(self, self._account.close(self._exchange, self._sent, self._loop.now))
 
     # ---- the upstream's side
 
@@ -339,9 +325,20 @@ class Held:
         exchange = self._exchange
         if data:
             self._drop_order()
-            self._say(exchange.receive(data))
+            said = exchange.receive(data)
+            if exchange.phase is Phase.TUNNEL:
+                self._tunnel = Tunnel(
+                    self._loop, self._sock, upstream, self._end_tunnel, self._leave
+                )
+                self._tunnel.send(said)
+            else:
+                self._say(said)
         elif not self._goes_elsewhere():
             self._say(exchange.upstream_closed())
+
+    def _end_tunnel(self) -> None:
+        self._exchange.tunnel_ended()
+        self._say(b"")
 
     def _lose(self, error: OSError) -> None:
         """The connection to the upstream could not be made, or broke."""

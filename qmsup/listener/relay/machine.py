@@ -2,6 +2,7 @@
 
     ASKING ── place or loading ──▶ WAITING
        └───────── granted ──────────┴──▶ CONNECTING ── answer begins ──▶ HEAD ── head read ──▶ BODY ──▶ DONE
+                                                                                     └─ 101 ──▶ TUNNEL ──▶ DONE
     refused, cut, upstream gone, client gone: DONE from wherever it is
 
 No socket, no clock, no thread: bytes and happenings in, bytes for the client out. The engine reads `phase` after
@@ -17,6 +18,7 @@ from qmsup.listener.placeholder import LOADING, Placeholder, waiting
 from qmsup.listener.relay.delivery import LAST_CHUNK, Delivery, Enclosed, Passing, Rewrapped, chunk
 from qmsup.listener.relay.framing import (
     MAX_HEAD,
+    SWITCHES,
     Chunked,
     FramingError,
     Head,
@@ -28,6 +30,7 @@ from qmsup.listener.relay.heads import (
     interim_heads,
     our_headers,
     placeholder_head,
+    switching_head,
 )
 from qmsup.listener.relay.order import RelayOrder
 from qmsup.spec import LOCAL
@@ -45,7 +48,9 @@ class Phase(IntEnum):
     CONNECTING = 2
     HEAD = 3
     BODY = 4
-    DONE = 5
+    TUNNEL = 5
+    """Whatever comes on either side goes to the other as it is."""
+    DONE = 6
 
 
 class Ending(IntEnum):
@@ -87,6 +92,7 @@ class Exchange:
         "_placeholder",
         "_reading",
         "_request",
+        "_upgrades",
         "ending",
         "outcome",
         "phase",
@@ -120,6 +126,7 @@ class Exchange:
         self._method = order.method
         self._dialect = order.dialect
         self._origin = order.origin
+        self._upgrades = order.upgrades and is_http11
         self._is_http11 = is_http11
         self._keeps_alive = keeps_alive
         self._placeholder = placeholder
@@ -203,6 +210,12 @@ class Exchange:
         self.ending = Ending.CLOSE
         self.outcome = Outcome.ABANDONED
 
+    def tunnel_ended(self) -> None:
+        """One of the two sides of a tunnel has nothing more to say."""
+        self.phase = Phase.DONE
+        self.ending = Ending.CLOSE
+        self.outcome = Outcome.FINISHED
+
     def tokens(self) -> tuple[int | None, int | None]:
         """Tokens of the prompt and of the answer, as far as the answer told them; None = it did not."""
         reading = self._reading
@@ -242,7 +255,7 @@ class Exchange:
     def _receive_head(self, data: bytes) -> bytes:
         self.phase = Phase.HEAD
         buffer = self._buffer + data if self._buffer else data
-        head = read_head(buffer, method=self._method)
+        head = read_head(buffer, method=self._method, upgrades=self._upgrades)
         if isinstance(head, int):
             self._buffer = buffer[head:]
             return self._pass_interim(buffer[:head]) if head else b""
@@ -260,6 +273,10 @@ class Exchange:
         return interim_heads(heads) if self._is_http11 and not self._head_is_out else b""
 
     def _take(self, head: Head, buffer: bytes) -> bytes:
+        if head.lines.status == SWITCHES:
+            self.phase = Phase.TUNNEL
+            self.status = SWITCHES
+            return switching_head(head, self._our_headers()) + buffer[head.length :]
         self._reading = reading_of(
             self._dialect,
             status=head.lines.status,
@@ -292,17 +309,9 @@ class Exchange:
         self._is_delimited = passes and head.framing.is_delimited
         self._keeps_alive = self._keeps_alive and self._is_delimited
         self._delivery = delivery
-        grant = self._granted
-        ours = our_headers(
-            self._request,
-            self._model,
-            loaded=None if grant is None or grant.host != LOCAL else not grant.was_ready,
-            wait_ms=None if grant is None else grant.waited_ms,
-            host=self._host,
-        )
         said = client_head(
             head,
-            ours,
+            self._our_headers(),
             origin=self._origin,
             chunked=passes,
             keeps_alive=self._keeps_alive,
@@ -310,6 +319,16 @@ class Exchange:
         if delivery.is_complete:
             self._finish()
         return said + body
+
+    def _our_headers(self) -> bytes:
+        grant = self._granted
+        return our_headers(
+            self._request,
+            self._model,
+            loaded=None if grant is None or grant.host != LOCAL else not grant.was_ready,
+            wait_ms=None if grant is None else grant.waited_ms,
+            host=self._host,
+        )
 
     def _continue_placeholder(self, head: Head, rest: bytes) -> bytes:
         is_error = head.lines.status not in _SUCCESS
@@ -361,6 +380,9 @@ class Exchange:
         self.phase = Phase.DONE
         self.outcome = Outcome.FAILED
         self.ending = Ending.CLOSE
+        if self.status == SWITCHES:
+            self.ending = Ending.RESET
+            return b""
         if self._delivery is None:
             return self._framed(sse_error(refusal))
         said = self._delivery.break_off(refusal)

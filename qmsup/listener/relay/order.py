@@ -68,6 +68,7 @@ class RelayOrder:
         hold, patience, timeout: what the client's headers said; None = nothing.
         client: who asks, where nothing is known of the conversation.
         key: which of the listener's keys it came with, by its place; "" = none is needed.
+        upgrades: it asks for a tunnel (a websocket); the answer may be an ordinary one all the same.
         via: a Unix socket that it goes to once granted; "" = to the upstream that the grant names.
         peer: it goes there at once, and the scheduler is not asked; None = to a child, or a host of the route.
         way: of a request on a route; None = it is on none.
@@ -86,6 +87,7 @@ class RelayOrder:
     conversation: str = ""
     client: str = ""
     key: str = ""
+    upgrades: bool = False
     via: str = ""
     peer: Remote | None = None
     way: Wayfaring | None = None
