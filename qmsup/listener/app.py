@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from qmsup.errors import Code, Refusal, RequestError
-from qmsup.ids import ListenerName
+from qmsup.ids import ListenerName, RequestId
 from qmsup.listener import event_page
 from qmsup.listener.asking import Scheduler
 from qmsup.listener.auth import Keys
@@ -16,6 +16,7 @@ from qmsup.listener.jobs import path_of_job
 from qmsup.listener.orders import order_for
 from qmsup.listener.pages import Pages
 from qmsup.listener.passthrough import PREFIX, passed_through
+from qmsup.listener.refused import concerns_a_model, told_of
 from qmsup.listener.relay.order import RelayOrder
 from qmsup.listener.relay.watch import Order
 from qmsup.listener.request_ids import new_request_id
@@ -34,12 +35,13 @@ _log = Log("listener")
 class App:
     """One listener's app. It is called from many threads, and keeps nothing between calls."""
 
-    __slots__ = ("_catalog", "_keys", "_max_body", "_pages")
+    __slots__ = ("_catalog", "_keys", "_max_body", "_note", "_pages")
 
     def __init__(self, spec: Spec, listener: ListenerName, link: Scheduler) -> None:
         self._catalog = Catalog(spec, listener)
         self._keys = Keys(spec.listeners[listener].api_keys)
         self._max_body = spec.max_body
+        self._note = link.note
         self._pages = Pages(self._catalog, self._keys, link)
 
     def __call__(
@@ -56,7 +58,10 @@ class App:
                 return self._pass_through(environ, start_response)
             return self._page(environ, start_response)
         except RequestError as error:
-            return _refused(error.refusal, environ, start_response)
+            request = new_request_id()
+            if concerns_a_model(environ):
+                self._note(told_of(environ, error.refusal, request))
+            return _refused(error.refusal, environ, start_response, request)
         except Exception:  # noqa: BLE001 - the border: whatever it is, the client gets an answer
             return _broken(environ, start_response)
 
@@ -120,9 +125,10 @@ def create(spec: Spec, listener: ListenerName, link: Scheduler) -> App:
     return App(spec, listener, link)
 
 
-def _refused(refusal: Refusal, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+def _refused(
+    refusal: Refusal, environ: Environ, start_response: StartResponse, request: RequestId
+) -> Iterable[bytes]:
     body = error_body(refusal)
-    request = new_request_id()
     headers = error_headers(refusal, origin=environ.get("HTTP_ORIGIN"), request_id=request)
     _log.debug("request.refused", request=request, code=refusal.code.value)
     start_response(status_line(refusal), [*headers, ("Content-Length", str(len(body)))])
@@ -134,4 +140,4 @@ def _broken(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
     refusal = Refusal(
         code=Code.INTERNAL_ERROR, message="qmsup made an error; its log has the details"
     )
-    return _refused(refusal, environ, start_response)
+    return _refused(refusal, environ, start_response, new_request_id())

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from qmsup.units import Seconds
+from qmsup.wire.listening import Finished
 
 
 class Scheduler(Protocol):
@@ -16,4 +17,8 @@ class Scheduler(Protocol):
             SchedulerUnavailableError: No answer in that time.
             RequestError: The scheduler refused.
         """
+        ...
+
+    def note(self, finished: Finished) -> None:
+        """Tell of a request that is over, some time. For any thread."""
         ...

@@ -13,6 +13,7 @@ from gunicorn.config import Config
 from gunicorn.http.wsgi import base_environ
 
 from qmsup.listener.deployment import WsgiApp
+from qmsup.listener.refused import TRIAL
 from qmsup.listener.relay.engine import RelayOptions
 from qmsup.listener.relay.order import RelayOrder
 from qmsup.listener.relay.watch import Order
@@ -71,6 +72,7 @@ class Inline:
             return None
         query = environ["QUERY_STRING"]
         environ.update(self._base)
+        environ[TRIAL] = True
         environ["RAW_URI"] = f"{environ['PATH_INFO']}?{query}" if query else environ["PATH_INFO"]
         environ["wsgi.input"] = io.BytesIO(data[start:])
         environ["gunicorn.socket"] = conn.sock

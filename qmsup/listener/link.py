@@ -223,6 +223,10 @@ class Link:
 
     # ---- for other threads
 
+    def note(self, finished: listening.Finished) -> None:
+        """Tell of a request that is over, with the next beat."""
+        self.activity.add(finished)
+
     def ask(self, verb: str, args: Mapping[str, object], timeout: Seconds) -> object:
         """Ask a control question and wait for the answer's body; see `Questions.ask`."""
         return self._questions.ask(verb, args, timeout)

@@ -13,8 +13,10 @@ from qmsup.errors import QmsupError
 from qmsup.ids import ListenerName, ModelId
 from qmsup.listener.app import App, create
 from qmsup.listener.relay.order import RelayOrder
+from qmsup.listener.relay.watch import Watch
 from qmsup.spec import FilterSpec, GroupSpec, KeySpec, ListenerSpec, ModelSpec, Spec
 from qmsup.units import Seconds
+from qmsup.wire.listening import Finished
 
 MAIN = ListenerName("main")
 AGENTS = ListenerName("agents")
@@ -71,6 +73,10 @@ class StandInLink:
     answers: dict[str, object] = field(default_factory=lambda: {"ping": {}})
     asked: list[tuple[str, Mapping[str, object]]] = field(default_factory=list)
     trouble: QmsupError | None = None
+    told: list[Finished] = field(default_factory=list)
+
+    def note(self, finished: Finished) -> None:
+        self.told.append(finished)
 
     def ask(self, verb: str, args: Mapping[str, object], timeout: Seconds) -> object:
         self.asked.append((verb, args))
@@ -141,6 +147,7 @@ def call(app: App, environ: dict[str, Any]) -> RelayOrder | Answer:
     if isinstance(result, RelayOrder):
         assert started == []
         return result
+    assert not isinstance(result, Watch)
     body = b"".join(result)
     ((status, headers),) = started
     return Answer(int(status.split()[0]), _one_each(headers), body)

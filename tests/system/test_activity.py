@@ -173,6 +173,7 @@ def test_unknown_models_are_no_labels(box: Box) -> None:
         assert box.chat(f"no-such-model-{number}").status_code == 404
 
     assert not any("no-such-model" in str(labels) for _, labels in samples(box))
+    until(lambda: value(box, "requests_total", model="", listener="main", code="404") == 20)
 
 
 def test_a_models_own_metrics_are_looked_at_without_loading_it(box: Box) -> None:

@@ -8,6 +8,9 @@ from qmsup.log import Log
 from qmsup.spec import LOCAL
 from qmsup.wire.listening import Finished
 
+_LONGEST = 300
+"""Bytes of a path: more of it tells nobody anything."""
+
 _log = Log("relay")
 
 
@@ -67,7 +70,7 @@ class Account:
             outcome=exchange.outcome,
             status=exchange.status,
             method=self._method,
-            path=self._line.split(b" ", 2)[1].partition(b"?")[0].decode("latin-1"),
+            path=self._line.split(b" ", 2)[1].partition(b"?")[0][:_LONGEST].decode("latin-1"),
             key=self._key,
             fingerprint=self._fingerprint,
             streaming=self._streaming,
