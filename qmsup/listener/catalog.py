@@ -29,13 +29,24 @@ class Catalog:
         models: in the order of the file, unlisted ones included; those of peers are not among them.
         peers: model → where it is relayed to without asking the scheduler.
         edits: name → what is changed in JSON requests that use it; most names have none.
+        lists_aliases: whether the list of models has one entry for each alias, too.
         most_slashes: that any name holds.
     """
 
-    __slots__ = ("_allowed", "_by_name", "_views", "edits", "models", "most_slashes", "peers")
+    __slots__ = (
+        "_allowed",
+        "_by_name",
+        "_views",
+        "edits",
+        "lists_aliases",
+        "models",
+        "most_slashes",
+        "peers",
+    )
 
     def __init__(self, spec: Spec, listener: ListenerName) -> None:
         self.models = spec.shown_on(spec.listeners[listener])
+        self.lists_aliases = spec.list_aliases
         self._by_name: dict[str, ModelSpec] = {}
         for model in self.models:
             for alias in model.aliases:

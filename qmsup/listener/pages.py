@@ -20,12 +20,15 @@ from qmsup.listener.catalog import Catalog
 from qmsup.listener.cors import METHODS, preflight_headers
 from qmsup.listener.errors import error_body
 from qmsup.listener.lease_body import lease_wanted
+from qmsup.listener.records import Record, record_of, record_of_alias
 from qmsup.listener.routes import LOOKED_AT, RELAYED
 from qmsup.spec import ModelSpec
 from qmsup.units import Seconds
 
 _PING = Seconds(2.0)
 _READ = Seconds(5.0)
+_GLANCE = Seconds(1.0)
+"""For what an answer can do without."""
 _LOAD = Seconds(3600.0)
 """The scheduler's own limits end a load; this only bounds a thread's wait if those fail."""
 _UNLOAD = Seconds(300.0)
@@ -47,7 +50,9 @@ _RULES = (
     ("/", "greeting", "GET"),
     ("/health", "health", "GET"),
     ("/v1/health", "health", "GET"),
+    ("/wol-health", "health", "GET"),
     ("/version", "version", "GET"),
+    ("/api/version", "version", "GET"),
     ("/running", "running", "GET"),
     ("/v1/models", "models", "GET"),
     ("/models", "models", "GET"),
@@ -202,11 +207,26 @@ class Pages:
         return _json({"running": shown})
 
     def _models(self, _: str) -> Response:
-        data = [self._described(model) for model in self._catalog.listed()]
+        ready = self._ready()
+        data: list[Record] = []
+        for model in self._catalog.listed():
+            record = self._described(model, ready)
+            data.append(record)
+            if self._catalog.lists_aliases:
+                data += [record_of_alias(alias, model, record) for alias in model.aliases]
         return _json({"object": "list", "data": data})
 
     def _model(self, name: str) -> Response:
-        return _json(self._described(self._catalog.named(name)))
+        return _json(self._described(self._catalog.named(name), self._ready()))
+
+    def _ready(self) -> frozenset[object] | None:
+        """The models that are loaded; None = the scheduler does not say, and the list is told without that."""
+        try:
+            answer = self._ask("running", {}, _GLANCE)
+        except RequestError:
+            return None
+        entries = answer.get("running", []) if isinstance(answer, dict) else answer
+        return frozenset(e.get("model") for e in _dicts(entries) if e.get("state") == _READY)
 
     def _queue(self, _: str) -> Response:
         """The line as it concerns this port; positions are over the whole line."""
@@ -265,19 +285,14 @@ class Pages:
         answer = self._ask("unload", {"models": list(models)}, _UNLOAD) if models else {}
         return _json(answer if isinstance(answer, dict) and answer else {"unloaded": list(models)})
 
-    def _described(self, model: ModelSpec) -> dict[str, object]:
+    def _described(self, model: ModelSpec, ready: frozenset[object] | None) -> Record:
         peer = self._catalog.peers.get(model.id)
-        described: dict[str, object] = {
-            "id": model.id,
-            "object": "model",
-            "created": self._since,
-            "owned_by": "qmsup" if peer is None else peer.name,
-        }
-        if model.name:
-            described["name"] = model.name
-        if model.description:
-            described["description"] = model.description
-        return described
+        return record_of(
+            model,
+            created=self._since,
+            owner="qmsup" if peer is None else peer.name,
+            is_loaded=None if ready is None or peer is not None else model.id in ready,
+        )
 
     def _ask(self, verb: str, args: Mapping[str, object], timeout: Seconds) -> object:
         try:
