@@ -6,6 +6,7 @@ A connection per request, as everywhere: these servers close kept-alive ones whe
 import errno
 import io
 import os
+import re
 import select
 import socket
 from dataclasses import dataclass
@@ -15,6 +16,8 @@ from typing import BinaryIO, cast
 _CHUNK = 256 * 1024
 _MOST = 1024 * 1024 * 1024
 """Bytes of an answer: a video in base64 may be large, but not like this."""
+_END_OF_HEAD = b"\r\n\r\n"
+_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*([0-9]{1,15})[ \t]*\r\n", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +61,16 @@ class Call:
     Poll `fileno` for `events` and call `look` when it is ready, until there is a result. Close it in any case.
     """
 
-    __slots__ = ("_address", "_file", "_is_connected", "_received", "_socket", "_unsent")
+    __slots__ = (
+        "_address",
+        "_file",
+        "_has_head",
+        "_is_connected",
+        "_length",
+        "_received",
+        "_socket",
+        "_unsent",
+    )
 
     def __init__(self, wanted: Wanted) -> None:
         """Make the socket; nothing is sent before `look`.
@@ -72,6 +84,8 @@ class Call:
         self._unsent = memoryview(_head(wanted))
         self._file = io.BytesIO(wanted.body) if isinstance(wanted.body, bytes) else wanted.body
         self._received = bytearray()
+        self._has_head = False
+        self._length: int | None = None
         self._is_connected = False
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._socket = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
@@ -154,17 +168,18 @@ class Call:
 
     def _is_whole(self) -> bool:
         """Whether all has come that its head announces: some servers do not close then."""
-        head, end, body = self._received.partition(b"\r\n\r\n")
-        if not end:
-            return False
-        for line in head.split(b"\r\n")[1:]:
-            name, _, value = line.partition(b":")
-            if name.lower() == b"content-length" and value.strip().isdigit():
-                return len(body) >= int(value)
-        return False
+        if not self._has_head:
+            end = self._received.find(_END_OF_HEAD)
+            if end < 0:
+                return False
+            self._has_head = True
+            length = _LENGTH.search(self._received, 0, end + 2)
+            if length is not None:
+                self._length = end + len(_END_OF_HEAD) + int(length[1])
+        return self._length is not None and len(self._received) >= self._length
 
     def _read(self) -> Answered | Unanswered:
-        if b"\r\n\r\n" not in self._received:
+        if _END_OF_HEAD not in self._received:
             return Unanswered(because=f"{self._where} hung up without an answer")
         # http.client reads from a socket's file, and nothing else of a socket.
         response = HTTPResponse(cast("socket.socket", _Said(bytes(self._received))))
