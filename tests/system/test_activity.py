@@ -24,6 +24,7 @@ SECRETS = ("sk-private-key", "a very private prompt")
 def box() -> Iterator[Box]:
     models = {
         "chat": fake("--name chat"),
+        "counted": fake("--name counted"),
         "slow": fake("--name slow --event-interval 0.2 --events 100"),
         "late": fake("--name late --load-seconds 60"),
         "broken": fake("--name broken --exit-code 3"),
@@ -64,8 +65,6 @@ def row_of(box: Box, answer: requests.Response) -> dict[str, Any]:
 
 
 def test_a_request_is_counted_and_has_a_row(box: Box) -> None:
-    before = value(box, "requests_total", model="chat", listener="main", code="200")
-
     answer = box.chat("chat", max_tokens=6)
 
     row = row_of(box, answer)
@@ -80,31 +79,26 @@ def test_a_request_is_counted_and_has_a_row(box: Box) -> None:
     assert row["wait_ms"] == int(answer.headers["X-QM-Wait-Ms"])
     assert row["bytes"] > len(answer.content)
     labels = {"model": "chat", "listener": "main", "code": "200"}
-    until(lambda: value(box, "requests_total", **labels) == before + 1)
+    until(lambda: value(box, "requests_total", **labels) >= 1)
     assert value(box, "tokens_total", model="chat", direction="out") >= 6
     assert value(box, "queue_wait_seconds_count", model="chat") >= 1
 
 
 def test_all_workers_of_a_listener_count_together(box: Box) -> None:
-    labels = {"model": "chat", "listener": "main", "code": "200"}
-    box.chat("chat")
-    before = until(lambda: value(box, "requests_total", **labels))
-
     for _ in range(12):  # each on a connection of its own, so by either worker
-        assert box.chat("chat").status_code == 200
+        assert box.chat("counted").status_code == 200
 
-    until(lambda: value(box, "requests_total", **labels) == before + 12)
-    assert value(box, "requests_total", at="locked", **labels) == before + 12
+    labels = {"model": "counted", "listener": "main", "code": "200"}
+    until(lambda: value(box, "requests_total", **labels) == 12)
+    assert value(box, "requests_total", at="locked", **labels) == 12
 
 
 def test_a_stream_tells_when_its_first_bytes_came(box: Box) -> None:
-    before = value(box, "ttft_seconds_count", model="chat")
-
     row = row_of(box, box.chat("chat", stream=True))
 
     assert row["streaming"] == 1
     assert 0 <= row["ttft_ms"] <= row["ms"]
-    until(lambda: value(box, "ttft_seconds_count", model="chat") == before + 1)
+    until(lambda: value(box, "ttft_seconds_count", model="chat") == 1)
 
 
 def test_a_client_that_left_while_it_waited_has_a_row(box: Box) -> None:
