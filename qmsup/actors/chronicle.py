@@ -4,6 +4,8 @@ All of it waits for a quiet moment: a turn costs little when it happens. For the
 """
 
 import contextlib
+import time
+from dataclasses import dataclass
 
 import pykka
 
@@ -16,12 +18,30 @@ from qmsup.actors.state_store import StateOnDisk
 from qmsup.core.scheduling.effects import Record
 from qmsup.core.scheduling.state import State
 from qmsup.core.scheduling.stories import Turn
-from qmsup.ids import AskId
+from qmsup.ids import AskId, Epoch
 from qmsup.spec import Spec
 from qmsup.units import Seconds
 
 _NOT_TO_BE_LOST = "job."
 """Decisions that change what a client was promised beyond its request."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """The journal is on disk as far as it went when this was asked for."""
+
+    ask: AskId
+
+
+def header_of(spec: Spec, epoch: Epoch, state: State) -> Header:
+    """What a life begins with, now."""
+    return Header(
+        epoch=epoch,
+        first_incarnation=state.first_incarnation,
+        spec=spec,
+        started=time.time(),
+        clock=Seconds(time.monotonic()),
+    )
 
 
 class Chronicle:

@@ -11,6 +11,7 @@ from functools import lru_cache
 from typing import assert_never
 
 from qmsup.actors.copies import Copy
+from qmsup.actors.routed_messages import Routed, routed_at_host, routed_of
 from qmsup.core.scheduling.effects import Answer, Cut, Grant, LineMoved, Refuse, TellLoading
 from qmsup.core.scheduling.events import (
     Event,
@@ -25,8 +26,9 @@ from qmsup.core.scheduling.events import (
 )
 from qmsup.core.scheduling.views import Tally
 from qmsup.errors import PeerError, Refusal
-from qmsup.ids import AskId, Epoch, LeaseId, ListenerName, WorkerId
+from qmsup.ids import AskId, Epoch, HostName, LeaseId, ListenerName, WorkerId
 from qmsup.log import Log
+from qmsup.spec import LOCAL
 from qmsup.transport.remote import Doors
 from qmsup.transport.router import RouterSocket
 from qmsup.units import Seconds, ms_from_seconds, seconds_from_ms
@@ -54,9 +56,16 @@ _AfterHello = (
 
 @dataclass(frozen=True, slots=True)
 class Greeted:
-    """A worker said hello. Its process is to be watched before the event is handled."""
+    """A worker said hello. Its process is to be watched before the event is handled.
+
+    Attributes:
+        held: its requests that are at hosts of routes, this box among them, and where.
+        waiting: those that wait for one.
+    """
 
     event: ListenerJoined
+    held: tuple[tuple[Routed, HostName], ...] = ()
+    waiting: tuple[Routed, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +73,7 @@ class Heard:
     """A worker that has greeted said something: what happened, or with a beat what it has."""
 
     worker: WorkerId
-    said: Event | Tally
+    said: Event | Tally | Routed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,9 +131,11 @@ class Gateway:
             return None
         worker = WorkerId(_text(sender))
         if isinstance(message, listening.Hello):
-            return Greeted(_joined(worker, message))
+            return _greeted(worker, message)
         if isinstance(message, listening.Beat):
             self._check_version(worker, message.configured)
+        if isinstance(message, listening.Ask) and (way := message.routed) is not None:
+            return Heard(worker, routed_of(_arrived(worker, message), way))
         return Heard(worker, _said(worker, message))
 
     def welcome(self, worker: WorkerId) -> None:
@@ -141,6 +152,10 @@ class Gateway:
     def ask_to_greet(self, worker: WorkerId) -> None:
         """Tell a worker that this scheduler does not know it (yet, or any more), or not what it has."""
         self._send(worker.encode(), listening.Unwelcome(reason="not known here", greet=True))
+
+    def send(self, worker: WorkerId, message: listening.FromScheduler) -> None:
+        """Carry a message to a worker as it is."""
+        self._send(worker.encode(), message)
 
     def tell(self, effect: ToWorker) -> None:
         """Carry an effect to the worker it names. A worker that is gone is noticed elsewhere, by its process."""
@@ -232,13 +247,26 @@ def _text(identity: bytes) -> str:
     return identity.decode("utf-8", "backslashreplace")
 
 
-def _joined(worker: WorkerId, hello: listening.Hello) -> ListenerJoined:
-    return ListenerJoined(
+def _greeted(worker: WorkerId, hello: listening.Hello) -> Greeted:
+    joined = ListenerJoined(
         listener=worker,
         name=hello.listener,
         pid=hello.pid,
-        leases=tuple(_live(holding) for holding in hello.leases),
-        waiting=tuple(_arrived(worker, w, w.waited_ms) for w in hello.waiting),
+        leases=tuple(_live(holding) for holding in hello.leases if holding.host == LOCAL),
+        waiting=tuple(_arrived(worker, w, w.waited_ms) for w in hello.waiting if w.routed is None),
+    )
+    return Greeted(
+        joined,
+        held=tuple(
+            (routed_at_host(worker, holding, way), HostName(holding.host))
+            for holding in hello.leases
+            if (way := holding.routed) is not None
+        ),
+        waiting=tuple(
+            routed_of(_arrived(worker, w, w.waited_ms), way)
+            for w in hello.waiting
+            if (way := w.routed) is not None
+        ),
     )
 
 

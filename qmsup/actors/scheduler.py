@@ -7,7 +7,6 @@ for at once. It decides nothing: every choice is `core.scheduling`'s.
 import os
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from functools import partial
 from typing import assert_never, cast
 
@@ -17,20 +16,22 @@ from typing_extensions import override
 from qmsup import places
 from qmsup.actors import answers, explaining, wishes
 from qmsup.actors.books import Booked, Books
-from qmsup.actors.chronicle import Chronicle
+from qmsup.actors.chronicle import Chronicle, Written, header_of
 from qmsup.actors.config_reader import ConfigRead, ConfigRefused
 from qmsup.actors.copies import Copy
 from qmsup.actors.feed import FeedActor, FeedWanted, Subscribed
 from qmsup.actors.gateway import Asked, Gateway, Greeted, Heard
 from qmsup.actors.gauges import gauges_of
+from qmsup.actors.host_news import HostSeen
 from qmsup.actors.inbox import PollingInbox, TimeIsUp
 from qmsup.actors.job_desk import JobDesk
 from qmsup.actors.job_news import BeginJob, EndJob, KeepJob
-from qmsup.actors.journal_lines import Header
 from qmsup.actors.life import Life
 from qmsup.actors.orders import ORDERS, Orders
 from qmsup.actors.recovery import recovered
 from qmsup.actors.reload import Reload
+from qmsup.actors.route_desk import RouteDesk
+from qmsup.actors.routed_messages import Routed
 from qmsup.actors.sightings import MemorySeen
 from qmsup.actors.signalled import ReloadNow, StopNow
 from qmsup.actors.standing import read_former
@@ -39,27 +40,24 @@ from qmsup.actors.tree import ProcessTree
 from qmsup.actors.watching import Watching
 from qmsup.actors.workers import Workers
 from qmsup.core.scheduling import invariants, views
-from qmsup.core.scheduling.effects import ArmWake
+from qmsup.core.scheduling.effects import ArmWake, Refuse
 from qmsup.core.scheduling.events import (
     AskWithdrawn,
     ConfigApplied,
     Event,
+    ListenerLost,
     Woke,
 )
 from qmsup.core.scheduling.scheduler import Scheduler
 from qmsup.core.scheduling.stories import Turn
 from qmsup.errors import Code, Refusal, RequestError
-from qmsup.ids import AskId, Incarnation
+from qmsup.ids import Incarnation
 from qmsup.log import Log
 from qmsup.spec import OnExit, Spec
 from qmsup.transport.remote import Doors, open_remote
 from qmsup.transport.router import RouterSocket
 from qmsup.units import Seconds
 
-_VERBS = (
-    "ping, status, ps, running, leases, queue, explain, journal, metrics, activity, reload, subscribe,"
-    f" {wishes.VERBS}"
-)
 _ASKED_AGAIN = Seconds(15.0)
 """Who waits for an answer repeats the question within two seconds; who has not for this long is gone."""
 
@@ -129,9 +127,18 @@ class SchedulerActor(pykka.ThreadingActor):
             feed = FeedActor.start(
                 endpoint=places.feed_endpoint(), epoch=self._life.epoch, tell=tell
             )
-            self._chronicle = Chronicle(self._header(), feed=feed, store=self._state, offset=offset)
+            header = header_of(self._spec, self._life.epoch, self._core.state)
+            self._chronicle = Chronicle(header, feed=feed, store=self._state, offset=offset)
             self._books = Books(tell=tell, feed=feed, store=self._state)
             self._gateway.on_activity = self._books.take
+            self._routes = RouteDesk(
+                self._spec,
+                epoch=self._life.epoch,
+                state=self._core.state,
+                gateway=self._gateway,
+                handle=self._handle,
+                report=tell,
+            )
         except Exception:
             _log.exception("scheduler.cannot_start")
             self._on_break()
@@ -161,15 +168,6 @@ class SchedulerActor(pykka.ThreadingActor):
             _log.exception("scheduler.cannot_start")
             self._on_break()
             raise
-
-    def _header(self) -> Header:
-        return Header(
-            epoch=self._life.epoch,
-            first_incarnation=self._core.state.first_incarnation,
-            spec=self._spec,
-            started=time.time(),
-            clock=_now(),
-        )
 
     @override
     def on_stop(self) -> None:
@@ -214,11 +212,13 @@ class SchedulerActor(pykka.ThreadingActor):
                 self._apply(message)
             case ConfigRefused():
                 self._reload.refuse(message)
-            case _Written(ask=ask):
+            case Written(ask=ask):
                 self._gateway.reply(ask, self._chronicle.on_disk.about())
             case FeedWanted(prefixes=prefixes):
                 self._chronicle.onlooker.want(prefixes, _now())
                 self._books.want(prefixes)
+            case HostSeen():
+                self._routes.seen(message)
             case Booked(ask=ask, body=body):
                 self._gateway.reply(ask, body)
             case Subscribed():
@@ -242,10 +242,11 @@ class SchedulerActor(pykka.ThreadingActor):
         match self._gateway.read(sender, frame):
             case Heard() as heard:
                 self._hear(heard)
-            case Greeted(event=joined):
+            case Greeted(event=joined) as greeted:
                 if self._workers.greet(joined, _now(), self._handle):
                     self._gateway.welcome(joined.listener)
                     self._handle(joined)
+                    self._routes.greeted(greeted)
             case Asked() as asked:
                 self._answer(asked)
             case None:
@@ -258,14 +259,18 @@ class SchedulerActor(pykka.ThreadingActor):
         now = _now()
         if not self._workers.hear(worker, now):
             self._gateway.ask_to_greet(worker)
+        elif isinstance(said, Routed):
+            self._routes.ask(said)
         elif not isinstance(said, views.Tally):
-            self._handle(said, now)
-        elif not self._workers.agree(worker, said, views.tally(self._core.state, worker)):
-            self._gateway.ask_to_greet(worker)
+            if not self._routes.takes(said):
+                self._handle(said, now)
+        else:
+            known = self._routes.tally(worker, views.tally(self._core.state, worker))
+            if not self._workers.agree(worker, said, known):
+                self._gateway.ask_to_greet(worker)
 
     def _handle(self, event: Event, now: Seconds | None = None) -> None:
-        core = self._core
-        now = _now() if now is None else now
+        core, now = self._core, _now() if now is None else now
         try:
             effects = core.handle(event, now)
         except Exception:
@@ -283,6 +288,10 @@ class SchedulerActor(pykka.ThreadingActor):
             if type(effect) in ORDERS:
                 self._watching.stir()
             self._orders.carry_out(effect)
+            if type(effect) is Refuse:
+                self._routes.over(effect.request)
+        if type(event) is ListenerLost:
+            self._routes.lost(event.listener)
         if self._checks:
             invariants.check(self._core.state, _now())
 
@@ -297,6 +306,7 @@ class SchedulerActor(pykka.ThreadingActor):
         self._watching.stir()
         self._processes.keep_only(state.models)
         self._state.recall(read.spec.models.values(), self.actor_ref.tell)
+        self._routes.apply(read.spec)
         self._gateway.configure(read.copy, state.listeners)
         self._reload.tell(read)
 
@@ -311,6 +321,7 @@ class SchedulerActor(pykka.ThreadingActor):
         self._chronicle.work(self._core.state, self._spec, now)
         for event in self._workers.silent_since(now):
             self._handle(event)
+        self._routes.work()
         if self._wake_at is not None and now >= self._wake_at:
             self._wake_at = None
             self._handle(Woke())
@@ -327,6 +338,7 @@ class SchedulerActor(pykka.ThreadingActor):
             self._workers.next_check(),
             self._next_roll_call,
             self._chronicle.due,
+            self._routes.due,
         )
         self._inbox.wake_at(min((t for t in wishes if t is not None), default=None))
 
@@ -339,6 +351,9 @@ class SchedulerActor(pykka.ThreadingActor):
             self._gateway.refuse(asked.ask, error.refusal)
 
     def _answer_verb(self, asked: Asked) -> None:
+        if (body := self._routes.answer(asked)) is not None:
+            self._gateway.reply(asked.ask, body)
+            return
         wish = wishes.wish_of(asked, self._core.state, self._spec, _now())
         if wish is not None:
             self._gateway.expect(asked.ask, wish.body)
@@ -358,7 +373,7 @@ class SchedulerActor(pykka.ThreadingActor):
             case "journal":
                 self._chronicle.journal.flush()
                 self._chronicle.on_disk.when_written(
-                    partial(self.actor_ref.tell, _Written(ask=asked.ask))
+                    partial(self.actor_ref.tell, Written(ask=asked.ask))
                 )
             case verb:
                 self._gateway.reply(asked.ask, self._reading(verb, asked.args))
@@ -372,19 +387,13 @@ class SchedulerActor(pykka.ThreadingActor):
             case "explain":
                 return explaining.explain(args, self._core.state, self._chronicle.journal, _now())
             case _:
-                now = _now()
-                seen = self._watching.shown(now)
+                seen = self._watching.shown(now := _now())
                 body = answers.reading(verb, self._core.state, self._spec, self._life, now, seen)
                 if body is None:
-                    raise answers.BadQuestionError(f"unknown verb {verb!r}: ask one of {_VERBS}")
+                    raise answers.BadQuestionError(
+                        f"unknown verb {verb!r}: ask one of {wishes.EVERY_VERB}"
+                    )
                 return body
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Written:
-    """The journal is on disk as far as it went when this was asked for."""
-
-    ask: AskId
 
 
 def _now() -> Seconds:

@@ -23,6 +23,10 @@ from qmsup.spec import Spec
 from qmsup.units import Seconds
 
 VERBS = "load, unload, lease, renew, release, pin, unpin, drain, undrain"
+EVERY_VERB = (
+    "ping, status, ps, running, leases, queue, explain, hosts, journal, metrics, activity, reload, subscribe,"
+    f" {VERBS}"
+)
 _LONGEST_NAME = 200
 _LONGEST_TTL = Seconds(30 * 24 * 3600.0)
 
