@@ -125,8 +125,8 @@ class ModelSpec:
     abilities: Abilities = field(default_factory=Abilities)
     metadata: str = ""
     """A JSON object that `/v1/models` tells; "" = none."""
-    send_loading_state: bool | None = None
-    """None = as the whole configuration says."""
+    send_loading_state: bool = True
+    """Whether its clients are told how they wait, where the configuration has that at all."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

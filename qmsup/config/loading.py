@@ -10,7 +10,7 @@ from qmsup.config import catalogues, fleet, macros
 from qmsup.config.control import resolve_control
 from qmsup.config.document import MAX_BYTES, Document, Value, read
 from qmsup.config.matrix import resolve_matrix
-from qmsup.config.models import resolve_models
+from qmsup.config.models import loads_are_shown, resolve_models
 from qmsup.config.problems import Path, TooManyProblemsError
 from qmsup.config.remarks import remark_on
 from qmsup.config.routing import unfold
@@ -155,7 +155,7 @@ def _resolve(document: Document, env: Mapping[str, str]) -> Spec | None:
         start_port=shape.start_port,
         on_exit=OnExit(shape.on_exit),
         list_aliases=shape.include_aliases_in_list,
-        send_loading_state=shape.send_loading_state,
+        send_loading_state=loads_are_shown(shape),
         loading_remarks=shape.loading_remarks,
         max_body=int(shape.max_body_mb * _BYTES_PER_MB),
         scheduler_grace=seconds_from_ms(shape.scheduler_grace_ms),

@@ -37,6 +37,11 @@ def resolve_models(shape: Shape, problems: Problems) -> dict[ModelId, ModelSpec]
     }
 
 
+def loads_are_shown(shape: Shape) -> bool:
+    """Whether clients of any model are told how they wait."""
+    return shape.send_loading_state or any(m.send_loading_state for m in shape.models.values())
+
+
 def _abilities(section: CapabilitiesSection) -> Abilities:
     return Abilities(
         takes=tuple(section.in_),
@@ -127,11 +132,19 @@ class _Model:
             filters=resolve_filters(section.filters, self._name, self._problems),
             abilities=_abilities(section.capabilities),
             metadata=self._metadata(),
-            send_loading_state=section.send_loading_state,
+            send_loading_state=self._shows_loading(),
         )
 
     def _wrong(self, key: str, text: str) -> None:
         self._problems.follow(("models", self._name, key), text)
+
+    def _shows_loading(self) -> bool:
+        said = self._section.send_loading_state
+        return (
+            said
+            if said is not None
+            else self._shape.send_loading_state or not loads_are_shown(self._shape)
+        )
 
     def _metadata(self) -> str:
         try:

@@ -64,6 +64,7 @@ def order_for(
             ),
             body=body.content,
             streaming=relayed.generates and streams,
+            quiet=not model.send_loading_state,
             dialect=relayed.dialect,
             hold=wish(environ, "HTTP_X_QM_HOLD_MS"),
             patience=wish(environ, "HTTP_X_QM_PATIENCE_MS"),

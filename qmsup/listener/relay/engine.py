@@ -92,7 +92,7 @@ class Engine(Loop):
             return
         options = options or self._options
         placeholder = None
-        if order.streaming and options.send_loading_state:
+        if order.streaming and options.send_loading_state and not order.quiet:
             placeholder = Placeholder(
                 remarks=options.loading_remarks, turn=next(self._turns_of_remarks)
             )

@@ -63,6 +63,7 @@ class RelayOrder:
             closing blank line: both are added when the grant names the upstream. Has `Connection: close`.
         body: what follows the head, or an open file (at its start) that holds it when it is large.
         streaming: the client asked for an event stream, so a placeholder may be sent while it waits.
+        quiet: its client is not told how it waits, whatever the configuration says of others.
         method: the client's; a HEAD has an answer without a body.
         dialect: how its answer tells of tool calls.
         hold, patience, timeout: what the client's headers said; None = nothing.
@@ -80,6 +81,7 @@ class RelayOrder:
     head: bytes
     body: bytes | BinaryIO
     streaming: bool = False
+    quiet: bool = False
     dialect: Dialect = Dialect.NONE
     hold: Seconds | None = None
     patience: Seconds | None = None
