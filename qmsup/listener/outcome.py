@@ -8,7 +8,8 @@ starts a line, and a JSON string holds no line end either.
 So nothing is kept but the last few bytes, and it does not matter where in an answer the words stand (llama-server
 puts `finish_reason` first in a plain answer, and before the timings in a stream), how long the answer is, or how it
 was cut into reads and chunks. A tail that is kept and parsed at the end fails on all three, and needs kilobytes for
-every stream that is held.
+every stream that is held. (How many tokens there were is worth no more than that: one kilobyte is kept for it, see
+tokens.py.)
 
 One thing can deceive it: in a plain answer of `/v1/messages` the arguments of a call are bare JSON that the model
 chose. But where there is a call, it is nearly always what the answer ended with.
@@ -98,7 +99,10 @@ class Reading:
 
     def __init__(self, dialect: Dialect, *, is_event_stream: bool) -> None:
         self._words = _WORDS[dialect]
-        self._begins_with_figures = is_event_stream and dialect is Dialect.MESSAGES
+        # Anthropic's streams begin with those of the prompt, llama-server's embeddings with all there are.
+        self._begins_with_figures = dialect is (
+            Dialect.MESSAGES if is_event_stream else Dialect.NONE
+        )
         self._figures: Figures = {}
         self._tail = b""
         self._errors = _ERROR.search if is_event_stream else None
@@ -118,9 +122,9 @@ class Reading:
         pieces.clear()
         size = len(fresh)
         self._tail = fresh[-TAIL:] if size >= TAIL else (self._tail + fresh)[-TAIL:]
-        if self._begins_with_figures:  # those of the prompt; the end tells of the answer alone
+        if self._begins_with_figures:
             self._begins_with_figures = False
-            self._figures = figures_in(fresh.partition(b"\n\n")[0])
+            self._figures = figures_in(fresh[:TAIL].partition(b"\n\n")[0])
         if self._words is None and self._errors is None:
             return
         window = self._before + fresh

@@ -1,7 +1,7 @@
-"""How many tokens an answer says it took and gave, read from its last bytes.
+"""How many tokens an answer says it took and gave, read from its last bytes, and its first where those tell it.
 
-Servers tell that at the end: OpenAI's and Anthropic's `usage`, llama-server's `timings`. The figures are looked for as
-they stand, which is exact without parsing: a quote that a model wrote has a backslash before it.
+Servers tell that at the end, nearly all: OpenAI's and Anthropic's `usage`, llama-server's `timings`. The figures are
+looked for as they stand, which is exact without parsing: a quote that a model wrote has a backslash before it.
 """
 
 import re

@@ -48,6 +48,16 @@ def test_a_real_answer_tells_its_tokens_however_it_is_cut(name: str, step: int) 
     assert read(name, step) == TOLD[name]
 
 
+def test_an_answer_that_tells_its_tokens_before_its_data_is_read() -> None:
+    said = b'{"object":"list","usage":{"prompt_tokens":6,"total_tokens":6},"data":[%b]}'
+    reading = Reading(Dialect.NONE, is_event_stream=False)
+    for piece in (said % (b"0.25," * 50_000), b"0.5]}"):
+        reading.pieces.append(piece)
+        reading.added(len(piece))
+
+    assert reading.tokens() == (6, None)
+
+
 def test_an_answer_without_figures_tells_none() -> None:
     assert tokens_of(figures_in(b'{"choices": [{"text": "usage"}]}')) == (None, None)
 
