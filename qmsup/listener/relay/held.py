@@ -268,8 +268,9 @@ class Held:
         self._waits_since = self._loop.now
         head = order.head if self._remote is None else self._remote.addressed(order.head)
         sending = Sending(head + b"Host: %b\r\n\r\n" % self._where.encode(), order.body)
+        where = order.via if order.via and self._remote is None else self._where
         try:
-            way = Way(order.via or self._where)
+            way = Way(where)
         except (OSError, ValueError) as error:
             self._give_up_on(f"no connection to {self._where}: {error}")
             return
