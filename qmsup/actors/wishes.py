@@ -1,6 +1,5 @@
 """The control questions that want something done: what each one's arguments mean, as an event for the scheduler."""
 
-import math
 import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -125,7 +124,7 @@ def _ttl(verb: str, args: Mapping[str, object]) -> Seconds:
     match args.get("ttl_s"):
         case bool():
             pass
-        case int() | float() as ttl if math.isfinite(ttl) and 0 < ttl <= _LONGEST_TTL:
+        case int() | float() as ttl if 0 < ttl <= _LONGEST_TTL:
             return Seconds(float(ttl))
         case _:
             pass

@@ -38,15 +38,16 @@ class Workers:
         self._known: dict[WorkerId, _Worker] = {}
 
     def greet(self, joined: ListenerJoined, now: Seconds, report: Callable[[Event], None]) -> bool:
-        """Start to watch a worker's process; False when it is gone already. Greeting again is harmless."""
+        """Start to watch a worker's process; False when it cannot be (it is gone, or its pid is none).
+
+        Greeting again is harmless.
+        """
         known = self._known.get(joined.listener)
         if known is not None:
             known.heard_at, known.is_suspected, known.doubts = now, False, 0
             known.is_awaited = False
             return True
-        try:
-            pidfd = os.pidfd_open(joined.pid)
-        except ProcessLookupError:
+        if (pidfd := _watchable(joined.listener, joined.pid)) is None:
             return False
         self._known[joined.listener] = _Worker(pidfd, now)
         self._inbox.watch(pidfd, lambda: self._lose(joined.listener, report))
@@ -56,10 +57,8 @@ class Workers:
     def expect(
         self, worker: WorkerId, pid: int, now: Seconds, report: Callable[[Event], None]
     ) -> bool:
-        """Watch a worker of a former scheduler's, which will greet; False when its process is gone already."""
-        try:
-            pidfd = os.pidfd_open(pid)
-        except ProcessLookupError:
+        """Watch a worker of a former scheduler's, which will greet; False when its process cannot be watched."""
+        if (pidfd := _watchable(worker, pid)) is None:
             return False
         self._known[worker] = _Worker(pidfd, now, is_awaited=True)
         self._inbox.watch(pidfd, lambda: self._lose(worker, report))
@@ -119,3 +118,14 @@ class Workers:
         worker = self._known.pop(name)
         self._inbox.forget(worker.pidfd)
         os.close(worker.pidfd)
+
+
+def _watchable(worker: WorkerId, pid: int) -> int | None:
+    """A descriptor of the process. What a peer or a file says need not be a pid at all."""
+    try:
+        return os.pidfd_open(pid)
+    except ProcessLookupError:
+        return None
+    except (OSError, ValueError, OverflowError) as error:
+        _log.warning("worker.unwatchable", worker=worker, pid=pid, because=str(error))
+        return None

@@ -60,6 +60,8 @@ WRONG: dict[str, tuple[str, dict[str, object], str]] = {
     "a lease of yes": ("lease", {**LEASE, "ttl_s": True}, '"ttl_s" must be'),
     "a lease of words": ("lease", {**LEASE, "ttl_s": "60"}, '"ttl_s" must be'),
     "a lease for ever": ("lease", {**LEASE, "ttl_s": 1e300}, "at most 2592000"),
+    "a lease that no clock can tell": ("lease", {**LEASE, "ttl_s": 10**400}, "at most 2592000"),
+    "a lease of no number": ("lease", {**LEASE, "ttl_s": float("nan")}, "at most 2592000"),
     "a lease for a number": ("lease", {**LEASE, "purpose": 7}, '"purpose" must be text'),
     "a lease of a long story": ("lease", {**LEASE, "owner": "x" * 201}, "at most 200 letters"),
     "a lease with an empty id": ("lease", {**LEASE, "lease": ""}, '"lease" must be the id'),

@@ -51,6 +51,15 @@ def test_a_killed_worker_is_lost_at_once(
     assert not workers.hear(W, _at(1))
 
 
+@pytest.mark.parametrize("pid", [-1, 0, 2**31, 2**63 - 1])
+def test_what_is_no_pid_is_no_worker(inbox: PollingInbox, pid: int) -> None:
+    workers = Workers(inbox)
+
+    assert not workers.greet(_joined(pid), _at(0), lambda _: None)
+    assert not workers.expect(W, pid, _at(0), lambda _: None)
+    assert not workers.hear(W, _at(0))
+
+
 def test_a_worker_whose_process_is_gone_cannot_join(inbox: PollingInbox) -> None:
     with subprocess.Popen(["true"]) as process:
         process.wait()
