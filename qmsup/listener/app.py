@@ -12,6 +12,7 @@ from qmsup.listener.body import Environ
 from qmsup.listener.catalog import Catalog
 from qmsup.listener.cors import cors_headers
 from qmsup.listener.errors import error_body, error_headers, status_line
+from qmsup.listener.hardening import SAFE_HEADERS
 from qmsup.listener.jobs import path_of_job
 from qmsup.listener.orders import order_for
 from qmsup.listener.pages import Pages
@@ -110,6 +111,8 @@ class App:
         response = self._pages.answer(environ)
         for name, value in cors_headers(environ.get("HTTP_ORIGIN")):
             response.headers.set(name, value)
+        for name, value in SAFE_HEADERS:
+            response.headers.setdefault(name, value)
         response.headers.set("X-QM-Request-Id", new_request_id())
         return response(environ, start_response)  # type: ignore[arg-type]  # werkzeug passes just these two
 

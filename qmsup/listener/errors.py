@@ -45,6 +45,7 @@ def error_body(refusal: Refusal, *, param: str | None = None) -> bytes:
 def error_headers(refusal: Refusal, *, origin: str | None, request_id: str | None) -> Headers:
     """All headers of an answer that refuses, but its length and `Connection`."""
     headers = [("Content-Type", "application/json"), *cors_headers(origin)]
+    headers.append(("X-Content-Type-Options", "nosniff"))
     if request_id is not None:
         headers.append(("X-QM-Request-Id", request_id))
     if refusal.retry_after is not None:
