@@ -116,6 +116,10 @@ class Bookkeeper(pykka.ThreadingActor):
                 told = [finished.told_of(row, to_all=False) for row in rows]
                 self._answer(ask, {"activity": told})
 
+    @override
+    def on_failure(self, *_: object) -> None:
+        _log.exception("books.failed")
+
     def _take(self, listener: ListenerName, requests: tuple[Finished, ...]) -> None:
         rows = [finished.row_of(listener, request) for request in requests]
         self._recent.extend(rows)

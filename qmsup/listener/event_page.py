@@ -12,7 +12,7 @@ from qmsup.listener.relay.watch import Watch
 from qmsup.listener.request_ids import new_request_id
 
 PATH = "/api/events"
-_LINES = 100
+_LINES = 50
 """Of each model's log."""
 _REQUESTS = 100
 

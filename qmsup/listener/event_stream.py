@@ -18,6 +18,8 @@ KEEP_ALIVE = b":\n\n"
 _STATES = {"failed": "stopped"}
 """Theirs for ours, where they differ."""
 _UNKNOWN = -1
+_LONGEST_LINE = 2000
+"""Bytes of a line of a log: a program may write one that never ends."""
 
 
 def model_status(models: Models, states: Mapping[str, str]) -> bytes:
@@ -50,7 +52,9 @@ def requests_over(models: Models, rows: Iterable[Told]) -> bytes:
 
 def models_wrote(model: ModelId, lines: Iterable[bytes]) -> bytes:
     """What a model's program wrote."""
-    text = "".join(f"[{model}] {line.decode('utf-8', 'replace')}\n" for line in lines)
+    text = "".join(
+        f"[{model}] {line[:_LONGEST_LINE].decode('utf-8', 'replace')}\n" for line in lines
+    )
     return _event("logData", {"source": "upstream", "data": text})
 
 

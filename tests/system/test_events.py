@@ -53,6 +53,10 @@ class Listening:
                     envelope = json.loads(line.removeprefix(b"data:"))
                     self.heard.append((envelope["type"], json.loads(envelope["data"])))
 
+    @property
+    def is_over(self) -> bool:
+        return not self._thread.is_alive()
+
     def of(self, kind: str) -> list[Any]:
         return [data for heard, data in self.heard if heard == kind]
 
@@ -166,3 +170,13 @@ def test_many_who_look_on_cost_one_thread_and_are_bounded(box: Box) -> None:
     for client in clients:
         client.close()
     until(lambda: requests.get(box.url("/api/events"), stream=True, timeout=10).status_code == 200)
+
+
+def test_an_end_of_the_box_does_not_wait_for_who_looks_on() -> None:
+    with serving({"chat": fake("--name chat")}) as box:
+        client = Listening(box)
+        try:
+            assert box.stop() == 0, box.log()
+            until(lambda: client.is_over, what="the stream ends")
+        finally:
+            client.close()
