@@ -21,6 +21,7 @@ from qmsup.listener.refused import concerns_a_model, told_of
 from qmsup.listener.relay.order import RelayOrder
 from qmsup.listener.relay.watch import Order
 from qmsup.listener.request_ids import new_request_id
+from qmsup.listener.routed import Routes
 from qmsup.listener.routes import RELAYED, Relayed, looked_at
 from qmsup.log import Log
 from qmsup.spec import Spec
@@ -36,12 +37,13 @@ _log = Log("listener")
 class App:
     """One listener's app. It is called from many threads, and keeps nothing between calls."""
 
-    __slots__ = ("_catalog", "_keys", "_max_body", "_note", "_pages")
+    __slots__ = ("_catalog", "_keys", "_max_body", "_note", "_pages", "_routes")
 
     def __init__(self, spec: Spec, listener: ListenerName, link: Scheduler) -> None:
         self._catalog = Catalog(spec, listener)
         self._keys = Keys(spec.listeners[listener].api_keys)
         self._max_body = spec.max_body
+        self._routes = Routes(spec, listener, self._catalog)
         self._note = link.note
         self._pages = Pages(self._catalog, self._keys, link)
 
@@ -50,14 +52,9 @@ class App:
     ) -> Iterable[bytes] | Order:
         """Answer as WSGI says, or return an order: then `start_response` was not called."""
         try:
-            method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
-            if method == "POST" and (relayed := RELAYED.get(path)) is not None:
-                return self._order(environ, relayed)
-            if method in _READING and (order := self._read(environ, path)) is not None:
-                return order
-            if path.startswith(PREFIX) and method != "OPTIONS":
-                return self._pass_through(environ, start_response)
-            return self._page(environ, start_response)
+            if self._routes.concerns(environ):
+                return self._routes.order_for(environ, self._max_body, self._keys.check(environ))
+            return self._answer(environ, start_response)
         except RequestError as error:
             request = new_request_id()
             if concerns_a_model(environ):
@@ -65,6 +62,16 @@ class App:
             return _refused(error.refusal, environ, start_response, request)
         except Exception:  # noqa: BLE001 - the border: whatever it is, the client gets an answer
             return _broken(environ, start_response)
+
+    def _answer(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes] | Order:
+        method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
+        if method == "POST" and (relayed := RELAYED.get(path)) is not None:
+            return self._order(environ, relayed)
+        if method in _READING and (order := self._read(environ, path)) is not None:
+            return order
+        if path.startswith(PREFIX) and method != "OPTIONS":
+            return self._pass_through(environ, start_response)
+        return self._page(environ, start_response)
 
     def _order(self, environ: Environ, relayed: Relayed) -> RelayOrder:
         access = self._keys.check(environ)

@@ -81,11 +81,18 @@ def order_for(
         raise
 
 
-def _model_name(fields: Fields, query: str) -> str:
+def named_by(fields: Fields, query: str) -> str:
+    """The model's name as the client wrote it, in the body or the query; "" = nowhere.
+
+    Raises:
+        RequestError: It is no name.
+    """
     name = model_in(fields)
-    if not name and "model=" in query:
-        name = _model_in_query(query)
-    if not name:
+    return _model_in_query(query) if not name and "model=" in query else name
+
+
+def _model_name(fields: Fields, query: str) -> str:
+    if not (name := named_by(fields, query)):
         raise RequestError(
             Refusal(
                 code=Code.MODEL_MISSING,

@@ -1,0 +1,184 @@
+"""Requests of routes: `/route/NAME/PATH`, or any path for a model with `X-QM-Route: NAME`.
+
+Which host one goes to is the scheduler's to say. Here it is read, its model found, and everything made ready for any of
+the route's hosts: nothing in the request depends on which one it will be, but the key that it is sent with.
+"""
+
+import json
+import re
+from urllib.parse import quote, unquote, urlsplit
+
+from qmsup.errors import Code, Refusal, RequestError
+from qmsup.ids import ListenerName, ModelId, RouteName
+from qmsup.listener.auth import Access
+from qmsup.listener.body import Body, Environ, read_body
+from qmsup.listener.catalog import Catalog
+from qmsup.listener.edits import Edits, edited
+from qmsup.listener.fingerprint import client_of, conversation_of
+from qmsup.listener.forms import read_form
+from qmsup.listener.headers import upstream_head, wish
+from qmsup.listener.orders import named_by
+from qmsup.listener.outcome import Dialect
+from qmsup.listener.payload import Fields, read_fields, wants_stream
+from qmsup.listener.prompt_size import tokens_in_prompt
+from qmsup.listener.relay.order import RelayOrder, Wayfaring
+from qmsup.listener.remotes import remotes_of
+from qmsup.listener.request_ids import new_request_id
+from qmsup.listener.routes import LOOKED_AT, RELAYED, Relayed, looked_at
+from qmsup.spec import RouteSpec, Spec
+
+PREFIX = "/route/"
+HEADER = "HTTP_X_QM_ROUTE"
+_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_NOTHING = Fields()
+_NO_EDITS = Edits()
+_JSON = "application/json"
+_BODILESS = frozenset({"GET", "HEAD", "DELETE", "OPTIONS", "TRACE"})
+_STEERING = frozenset({"/tokenize", "/detokenize", "/apply-template", "/v1/messages/count_tokens"})
+"""Of the paths for models, those that take no slot of their server."""
+
+
+class Routes:
+    """The routes of one listener."""
+
+    def __init__(self, spec: Spec, listener: ListenerName, catalog: Catalog) -> None:
+        """Know them.
+
+        Args:
+            spec: the configuration.
+            listener: whose port it is.
+            catalog: of that port, for the aliases and filters of this box's models.
+        """
+        self._spec = spec
+        self._shown = spec.listeners[listener].routes
+        self._catalog = catalog
+        self._remotes = remotes_of(spec)
+
+    def concerns(self, environ: Environ) -> bool:
+        """Whether a request is one of a route."""
+        path: str = environ["PATH_INFO"]
+        if path.startswith(PREFIX):
+            return bool(environ["REQUEST_METHOD"] != "OPTIONS")
+        if HEADER not in environ:
+            return False
+        if environ["REQUEST_METHOD"] == "POST":
+            return path in RELAYED
+        return looked_at(path, "model=") is not None
+
+    def order_for(self, environ: Environ, max_body: int, access: Access) -> RelayOrder:
+        """Read and judge a request of a route.
+
+        Args:
+            environ: The request; its body is read.
+            max_body: In bytes.
+            access: What its key is for.
+
+        Raises:
+            RequestError: It cannot be served as it stands.
+        """
+        name, path = _place(environ)
+        route = self._route(name)
+        body = read_body(environ, max_body)
+        try:
+            return self._order(environ, RouteName(name), route, path, body, access)
+        except BaseException:
+            body.close()
+            raise
+
+    def _order(
+        self,
+        environ: Environ,
+        name: RouteName,
+        route: RouteSpec,
+        path: str,
+        body: Body,
+        access: Access,
+    ) -> RelayOrder:
+        method, query = environ["REQUEST_METHOD"], environ.get("QUERY_STRING", "")
+        known = RELAYED.get(path) if method == "POST" else None
+        fields, is_json = _fields(environ, body) if known is not None else (_NOTHING, False)
+        written = named_by(fields, query) or route.default_model
+        model = self._model(written, access)
+        is_control = known is None or known.path in _STEERING
+        tokens = 0 if is_control or not is_json else tokens_in_prompt(body.buffer())
+        streams = wants_stream(fields)
+        if is_json and body.length:
+            edits = self._edits(written, model, is_written=written == model and bool(fields.model))
+            if edits != _NO_EDITS:
+                body, streams = edited(body, edits), edits.streams(streams)
+        if known is None and path in LOOKED_AT and "model=" not in query:
+            # A server of several models has to be told which one is meant.
+            query = f"{query}&" * bool(query) + f"model={quote(model, safe='')}"
+        length = None if method in _BODILESS and not body.length else body.length
+        conversation = conversation_of(environ, fields)
+        known = known or Relayed(path)
+        return RelayOrder(
+            request=new_request_id(),
+            model=model,
+            method=method,
+            head=upstream_head(environ, f"{path}?{query}" if query else path, length),
+            body=body.content,
+            streaming=known.generates and streams,
+            dialect=known.dialect if not is_control else Dialect.NONE,
+            hold=wish(environ, "HTTP_X_QM_HOLD_MS"),
+            patience=wish(environ, "HTTP_X_QM_PATIENCE_MS"),
+            timeout=wish(environ, "HTTP_X_QM_TIMEOUT_MS"),
+            conversation=conversation,
+            client="" if conversation else client_of(environ),
+            key=access.key,
+            origin=environ.get("HTTP_ORIGIN"),
+            way=Wayfaring(route=name, remotes=self._remotes, is_control=is_control, tokens=tokens),
+        )
+
+    def _route(self, name: str) -> RouteSpec:
+        route = self._spec.route_named(name) if _NAME.fullmatch(name) else None
+        if route is None or (self._shown is not None and route.name not in self._shown):
+            message = f"this port has no route {name[:64]!r}"
+            raise RequestError(Refusal(code=Code.ROUTE_NOT_FOUND, message=message))
+        return route
+
+    def _model(self, written: str, access: Access) -> ModelId:
+        if not written:
+            message = "name a model in the body or the query, or give the route a default_model"
+            raise RequestError(Refusal(code=Code.MODEL_MISSING, message=message))
+        found = self._catalog.find(written)
+        model = ModelId(written) if found is None else found.id
+        if access.models is not None and model not in access.models:
+            message = f"this API key is not for model {written[:100]}"
+            raise RequestError(Refusal(code=Code.MODEL_NOT_ALLOWED, message=message))
+        return model
+
+    def _edits(self, written: str, model: ModelId, *, is_written: bool) -> Edits:
+        """What the model's filters say, and its name as hosts know it where the client wrote another, or none."""
+        edits = self._catalog.edits.get(written, _NO_EDITS)
+        if is_written:
+            return Edits(strip=edits.strip, put=edits.put)
+        name = json.dumps(model).encode()
+        return Edits(strip=edits.strip, put={**edits.put, "model": name})
+
+
+def _place(environ: Environ) -> tuple[str, str]:
+    """The route that a request names, and the path on its host, percent-encoding kept."""
+    if not environ["PATH_INFO"].startswith(PREFIX):
+        path = environ["PATH_INFO"]
+        relayed = RELAYED.get(path) or LOOKED_AT.get(path)
+        return environ[HEADER].strip(), path if relayed is None else relayed.path
+    raw: str = environ["RAW_URI"]
+    if not raw.startswith("/"):
+        raw = urlsplit(raw).path
+    raw = raw.partition("#")[0].partition("?")[0]
+    if not raw.startswith(PREFIX):  # its own letters are spelled with percent signs
+        message = f"write {PREFIX}NAME/PATH without escapes"
+        raise RequestError(Refusal(code=Code.NOT_FOUND, message=message))
+    name, slash, rest = raw.removeprefix(PREFIX).partition("/")
+    return unquote(name), slash + rest or "/"
+
+
+def _fields(environ: Environ, body: Body) -> tuple[Fields, bool]:
+    """What the body asks for, and whether it is JSON."""
+    kind = environ.get("CONTENT_TYPE", "")
+    is_json = not kind or kind.startswith(_JSON)
+    if not body.length:
+        return _NOTHING, is_json
+    form = None if is_json else read_form(body, kind)
+    return (read_fields(body.buffer()), True) if form is None else (form.fields, False)
