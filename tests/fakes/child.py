@@ -215,7 +215,10 @@ class FakeChild:
             case "/health" | "/v1/health":
                 await answer(writer, 200, {"status": "ok"}, keep=keep)
             case "/props":
-                await answer(writer, 200, {"total_slots": self.options.slots}, keep=keep)
+                told: dict[str, Any] = {"total_slots": self.options.slots}
+                if self.options.ctx:
+                    told["default_generation_settings"] = {"n_ctx": self.options.ctx}
+                await answer(writer, 200, told, keep=keep)
             case "/v1/models":
                 models = {"object": "list", "data": [{"id": name, "object": "model"}]}
                 await answer(writer, 200, models, keep=keep)
@@ -404,6 +407,7 @@ def options_of(arguments: list[str]) -> argparse.Namespace:
     add("--port", type=int, required=True)
     add("--name", default="fake", help="stands in every answer, and as the model's id")
     add("--slots", type=int, default=4, help="what /props tells")
+    add("--ctx", type=int, default=0, help="tokens of a slot, as /props tells")
     add("--lose-port-once", type=Path, metavar="FILE", help="fail to bind, unless FILE is there")
     add("--load-seconds", type=float, default=0.0)
     add("--vram", type=int, default=0, metavar="MIB", help="taken bit by bit as it loads")
