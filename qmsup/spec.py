@@ -116,7 +116,7 @@ class ModelSpec:
     est_vram: MiB = MiB(0)
     est_ram: MiB = MiB(0)
     fits_itself: bool = False
-    """It takes as much of what is free as it finds when it starts, so nothing else is started on its device meanwhile."""
+    """It takes as much of what is free as it finds when it starts, so nothing starts on its device meanwhile."""
     renders: bool = False
     """It makes images or videos: while it works, nothing else is loaded but its like."""
     use_model_name: str | None = None
@@ -177,13 +177,13 @@ class KeySpec:
     """One entry of `apiKeys`.
 
     Attributes:
-        key: as clients send it, or its digest: `sha256:` and 64 hex digits.
+        key: as clients send it, or its digest: `sha256:` and 64 hex digits. In the journal it is left out.
         name: what the activity calls it; "" = it has none.
         models: those it may be used for; None = every model of the port.
         admin: it also opens what is the operator's business: to load and unload, to take leases, to reload.
     """
 
-    key: str = field(repr=False)
+    key: str = field(default="", repr=False)
     name: str = ""
     models: frozenset[ModelId] | None = None
     admin: bool = True

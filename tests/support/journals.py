@@ -9,7 +9,7 @@ from qmsup.actors.journal_lines import Header
 from qmsup.core.scheduling.events import ConfigApplied, Event, ListenerJoined
 from qmsup.core.scheduling.stories import Turn
 from qmsup.ids import Epoch, Incarnation, ListenerName, ModelId, WorkerId
-from qmsup.spec import AllOf, AnyOf, ListenerSpec, MatrixSpec, ModelSpec, Spec
+from qmsup.spec import AllOf, AnyOf, KeySpec, ListenerSpec, MatrixSpec, ModelSpec, Spec
 from qmsup.units import MiB, Seconds
 from tests.support.scheduling import Desk, event_of, spec_of
 
@@ -36,7 +36,9 @@ def secretive_spec() -> Spec:
         env=("TOKEN=hush-2", "X=hush-3"),
         stop_argv=("stop", "--token", "hush-5"),
     )
-    listener = ListenerSpec(name=ListenerName("main"), api_keys=("hush-4",))
+    listener = ListenerSpec(
+        name=ListenerName("main"), api_keys=(KeySpec(key="hush-4", name="ann"),)
+    )
     either = AnyOf((a, b))
     return Spec(
         models={a: model, b: ModelSpec(id=b, argv=("child",)), c: ModelSpec(id=c, argv=())},

@@ -47,12 +47,21 @@ MAY = {
     "a dead worker cuts no other port": ("m side", 0, 3, "cut", "", [WORKER], False),
     "a dead worker cuts nobody later": ("m main", 3, 4, "cut", "", [WORKER], False),
     "a dead worker is no error": ("m main", 0, 3, "refused", "upstream_failed", [WORKER], False),
-    "children go with a scheduler": (
+    "children outlive a scheduler": (
         "n side",
         0,
         3,
         "refused",
         "upstream_failed",
+        [SCHEDULER],
+        False,
+    ),
+    "its absence is felt": (
+        "n side",
+        0,
+        3,
+        "refused",
+        "scheduler_unavailable",
         [SCHEDULER],
         True,
     ),
