@@ -21,7 +21,7 @@ from qmsup.actors.tallies import Tallies
 from qmsup.actors.turn_tallies import TurnTallies
 from qmsup.core.scheduling.stories import Turn
 from qmsup.errors import PeerError
-from qmsup.ids import AskId, ListenerName
+from qmsup.ids import AskId, Epoch, ListenerName
 from qmsup.log import Log
 from qmsup.units import Seconds
 
@@ -160,6 +160,7 @@ class Books:
         tell: Callable[[Booked], None],
         feed: pykka.ActorRef[FeedActor],
         store: StateOnDisk,
+        epoch: Epoch,
     ) -> None:
         """Start the thread.
 
@@ -167,8 +168,10 @@ class Books:
             tell: takes answers to those who ask.
             feed: publishes.
             store: writes.
+            epoch: of this life.
         """
         self._turns = TurnTallies()
+        self._epoch = epoch
         self._keeper = Bookkeeper.start(
             tell=tell, publish=_unless_dead(feed), keep=store.keep_activity
         )
@@ -186,6 +189,7 @@ class Books:
 
     def show_metrics(self, ask: AskId, gauges: Gauges) -> None:
         """Answer with everything that is counted and measured."""
+        gauges = {**gauges, metrics.EPOCH.name: {(): self._epoch}}
         self._say(MetricsAsked(ask, gauges, self._turns.tallies.copy()))
 
     def show_activity(self, ask: AskId, args: Mapping[str, object]) -> None:

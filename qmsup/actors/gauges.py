@@ -1,7 +1,7 @@
 """How things stand, as gauges. Made in the scheduler's thread when somebody asks for the metrics."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from qmsup.actors import metrics
 from qmsup.actors.exposition import Gauges
@@ -9,7 +9,6 @@ from qmsup.actors.tallies import Labels
 from qmsup.core.scheduling import views
 from qmsup.core.scheduling.state import State
 from qmsup.core.vram.reading import Reading
-from qmsup.ids import Epoch
 from qmsup.spec import Spec
 from qmsup.units import MiB, Seconds
 
@@ -23,7 +22,9 @@ _ALL_CARDS = "all"
 Series = Iterator[tuple[Labels, float]]
 
 
-def gauges_of(state: State, spec: Spec, now: Seconds, seen: Reading, epoch: Epoch) -> Gauges:
+def gauges_of(
+    state: State, spec: Spec, now: Seconds, seen: Reading, up: Mapping[str, bool]
+) -> Gauges:
     """Every gauge that has a number.
 
     Args:
@@ -31,7 +32,7 @@ def gauges_of(state: State, spec: Spec, now: Seconds, seen: Reading, epoch: Epoc
         spec: the configuration in force.
         now: the monotonic clock.
         seen: what was read of the memory last; what could not be has no number.
-        epoch: of this life.
+        up: whether each host can be used.
     """
     models = views.models(state, spec, now)
     return {
@@ -47,8 +48,7 @@ def gauges_of(state: State, spec: Spec, now: Seconds, seen: Reading, epoch: Epoc
         metrics.VRAM.name: dict(_vram(state, seen)),
         metrics.RAM.name: dict(_ram(seen)),
         metrics.FOOTPRINT.name: dict(_footprints(models)),
-        metrics.EPOCH.name: {(): epoch},
-        metrics.HOST_UP.name: {("local",): 1},
+        metrics.HOST_UP.name: {(host,): float(is_up) for host, is_up in up.items()},
     }
 
 

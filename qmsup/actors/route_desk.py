@@ -156,6 +156,12 @@ class RouteDesk:
         _log.info("host.not_draining", host=host)
         self.dispatcher.undrain(host)
 
+    def up(self, now: Seconds) -> dict[str, bool]:
+        """Whether each host can be used, by name; this box can."""
+        sights = self.dispatcher.sights
+        seen = {host: sights.get(HostName(host)) for host in self._spec.hosts}
+        return {LOCAL: True, **{h: s is not None and s.is_trusted(now) for h, s in seen.items()}}
+
     def answer(self, asked: Asked) -> object | None:
         """Answer a question about hosts, or about one of them; None = it is about something else.
 

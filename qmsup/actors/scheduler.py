@@ -129,7 +129,7 @@ class SchedulerActor(pykka.ThreadingActor):
             )
             header = header_of(self._spec, self._life.epoch, self._core.state)
             self._chronicle = Chronicle(header, feed=feed, store=self._state, offset=offset)
-            self._books = Books(tell=tell, feed=feed, store=self._state)
+            self._books = Books(tell=tell, feed=feed, store=self._state, epoch=self._life.epoch)
             self._gateway.on_activity = self._books.take
             self._routes = RouteDesk(
                 self._spec,
@@ -366,7 +366,7 @@ class SchedulerActor(pykka.ThreadingActor):
                 self._chronicle.show(self._core.state, self._spec, _now(), asked.ask)
             case "metrics":
                 now, state, seen = _now(), self._core.state, self._watching.reading
-                gauges = gauges_of(state, self._spec, now, seen, self._life.epoch)
+                gauges = gauges_of(state, self._spec, now, seen, self._routes.up(now))
                 self._books.show_metrics(asked.ask, gauges)
             case "activity":
                 self._books.show_activity(asked.ask, asked.args)

@@ -93,6 +93,7 @@ def test_a_load_and_how_things_stand_are_measured(client: ControlPeer) -> None:
     assert seen["qmsup_inflight{'model': 'm'}"] == 0
     assert seen["qmsup_line_length"] == 0
     assert seen["qmsup_scheduler_epoch"] == 3
+    assert seen["qmsup_host_up{'host': 'local'}"] == 1
     assert seen["qmsup_footprint_bytes{'kind': 'estimated', 'model': 'm'}"] == 3000 * 1024**2
     assert seen["qmsup_handle_seconds_count"] > 0
 
