@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
@@ -96,14 +97,17 @@ class WatchedJobs:
         self.upstream = upstream
         self.breaks = 0
         self._pool = ThreadPoolExecutor(8)
+        self._starting = threading.Lock()
         self.start()
 
     def start(self) -> None:
         """Begin a life of the watcher."""
         places.make_private(places.runtime_dir())
-        self.ref: pykka.ActorRef[JobWatcher] = JobWatcher.start(
-            door=open_door(places.jobs_socket()), report=self._hear, on_break=self._note_break
-        )
+        door = open_door(places.jobs_socket())
+        with self._starting:  # it may have wishes before it is known here
+            self.ref: pykka.ActorRef[JobWatcher] = JobWatcher.start(
+                door=door, report=self._hear, on_break=self._note_break
+            )
 
     def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> tuple[int, Any]:
         """Bring a request to its door, and wait for the answer: a status, and what JSON says."""
@@ -170,6 +174,8 @@ class WatchedJobs:
         self.wishes.append(wish)
         if not self.gives or isinstance(wish, EndJob):
             return
+        with self._starting:
+            pass
         if isinstance(wish, KeepJob) and not self.upstream:
             self.ref.tell(ChildGone(lease=wish.lease))
         else:
@@ -187,5 +193,7 @@ def watched(*flags: str) -> Iterator[tuple[WatchedJobs, SdServer]]:
     try:
         yield jobs, server
     finally:
-        jobs.close()
-        server.close()
+        try:
+            jobs.close()
+        finally:
+            server.close()
