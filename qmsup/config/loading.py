@@ -56,12 +56,17 @@ def read_file(path: FilePath) -> Configuration:
     Raises:
         ConfigError: as `load`.
     """
-    text = _text_of(path)
+    text = text_of_file(path)
     spec, remarks = parse_and_remark(text, name=str(path))
     return Configuration(path=path, text=text, spec=spec, remarks=remarks)
 
 
-def _text_of(path: FilePath) -> str:
+def text_of_file(path: FilePath) -> str:
+    """What a file says.
+
+    Raises:
+        ConfigError: it cannot be read, or is no text.
+    """
     try:
         with path.open("rb") as file:
             data = file.read(MAX_BYTES + 1)

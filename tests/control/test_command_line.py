@@ -141,6 +141,17 @@ def test_a_good_configuration_is_called_good(qmsup: Run, places: Path) -> None:
     assert told == {"ok": True, "problems": [], "remarks": []}
 
 
+def test_what_means_less_here_is_noted(qmsup: Run, places: Path) -> None:
+    file = places / "theirs.yaml"
+    file.write_text(f"captureBuffer: 5\n{GOOD}")
+
+    ended = qmsup("check", str(file))
+
+    assert (ended.code, ended.out) == (0, f"{file}: good (1 model, 1 listener)\n")
+    assert ended.err.startswith(f"note: {file}:1: captureBuffer: has no effect: ")
+    assert len(json.loads(qmsup("check", "--json", str(file)).out)["remarks"]) == 1
+
+
 def test_every_problem_of_a_configuration_is_a_line_on_stderr(qmsup: Run, places: Path) -> None:
     file = places / "bad.yaml"
     file.write_text("modles: {}\nstartPort: none\n")
