@@ -18,6 +18,7 @@ def box() -> Iterator[Box]:
         "slow": fake("--name slow --event-interval 0.02", concurrencyLimit=1),
         "lazy": fake("--name lazy --load-seconds 1.5"),
         "never": fake("--name never --load-seconds 600"),
+        "fails": fake("--name fails --load-seconds 0.5 --exit-code 3"),
         "mute": fake("--name mute --stall posts"),
         "bounded": fake("--name bounded --event-interval 0.02", concurrencyLimit=1, queueMax=1),
     }
@@ -94,6 +95,35 @@ def test_a_client_that_leaves_a_child_that_says_nothing_is_noticed(box: Box) -> 
         until(lambda: box.model("mute")["inflight"] == 1)
 
     until(lambda: box.model("mute")["inflight"] == 0, within=5)
+
+
+def test_who_does_not_stream_hears_nothing_before_its_answer(box: Box) -> None:
+    with RawStream(box, "slow") as first:
+        first.until_seen(b"slow1 ")
+        with (
+            RawStream(box, "lazy", stream=False, max_tokens=2) as silent,
+            RawStream(box, "lazy", max_tokens=2) as told,
+        ):
+            told.until_seen(b": qm-status: waiting 2")
+            first.leave()
+            told.until_seen(b": qm-status: loading")
+            assert silent.look() == b""
+            seen = silent.until_seen(b"lazy1 ")
+
+    assert seen.startswith(b"HTTP/1.1 200")
+    assert b"Content-Type: application/json" in seen
+    assert b"X-QM-Model-Loaded: 1" in seen
+    assert b"qm-status" not in seen
+
+
+def test_a_failure_after_the_head_is_one_event_and_the_end(box: Box) -> None:
+    with RawStream(box, "fails") as stream:
+        seen = stream.until_seen(b"\r\n0\r\n\r\n")
+
+    assert b": qm-status: loading" in seen
+    assert seen.count(b"data: ") == 1
+    assert b'data: {"error":{' in seen
+    assert b'"code":"model_load_failed"' in seen
 
 
 def test_over_the_limit_requests_wait_and_are_served_in_turn(box: Box) -> None:
