@@ -9,7 +9,7 @@ import pytest
 import requests
 from prometheus_client.parser import text_string_to_metric_families
 
-from tests.support.box import Box, fake, serving, until
+from tests.support.box import Box, fake, real, serving, until
 
 pytestmark = pytest.mark.system
 
@@ -194,3 +194,24 @@ def test_metrics_answer_every_method_that_others_do(box: Box) -> None:
     assert (head.status_code, head.content) == (200, b"")
     assert options.headers["Allow"] == "GET, HEAD, OPTIONS"
     assert requests.post(box.url("/metrics"), timeout=10).status_code == 405
+
+
+ASKED: dict[str, dict[str, Any]] = {
+    "/v1/chat/completions": {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 5},
+    "/v1/messages": {"messages": [{"role": "user", "content": "hi"}], "max_tokens": 5},
+    "/v1/responses": {"input": "hi", "max_output_tokens": 5},
+    "/v1/completions": {"prompt": "hi", "max_tokens": 5},
+    "/completion": {"prompt": "hi", "n_predict": 5},
+}
+
+
+def test_a_real_server_tells_its_tokens_on_every_api() -> None:
+    with serving({"agent": real("counts")}) as box:
+        for path, asked in ASKED.items():
+            for streams in (False, True):
+                body = {"model": "agent", "stream": streams, **asked}
+                answer = requests.post(box.url(path), json=body, timeout=60)
+                row = row_of(box, answer)
+                assert answer.status_code == 200, answer.text
+                assert row["tokens_out"] == 5, (path, streams, row)
+                assert row["tokens_in"] >= 2, (path, streams, row)
