@@ -37,7 +37,9 @@ def gauges_of(
     models = views.models(state, spec, now)
     return {
         metrics.INFLIGHT.name: {(model.id,): model.in_flight for model in models},
-        metrics.LINE_LENGTH.name: {(): len(state.line.in_order())},
+        metrics.LINE_LENGTH.name: {
+            (): sum(len(group.waiters) for group in state.line.groups.values())
+        },
         metrics.HOLDS.name: {(): sum(model.hold_left is not None for model in models)},
         metrics.LEASES.name: dict(_leases(state, now)),
         metrics.MODEL_STATE.name: {
