@@ -26,6 +26,7 @@ from qmsup.core.scheduling.events import (
     RequestAbandoned,
     RequestArrived,
 )
+from qmsup.core.scheduling.records import Model
 from qmsup.core.scheduling.state import State
 from qmsup.core.scheduling.views import Tally
 from qmsup.errors import Code, Refusal
@@ -208,7 +209,7 @@ class RouteDesk:
         """This box as a host."""
         known = self._state.models.get(model)
         groups = self._state.line.groups
-        free = sum(max(0, m.limit - len(m.leases)) for m in self._state.models.values())
+        free = sum(_free(each) for each in self._state.models.values())
         return HostView(
             is_healthy=self._closed() is None,
             is_loaded=known is not None and known.is_ready,
@@ -260,6 +261,11 @@ class RouteDesk:
     def _forget(self) -> None:
         knows = self.dispatcher.knows
         self._arrivals = {r: arrived for r, arrived in self._arrivals.items() if knows(r)}
+
+
+def _free(model: Model) -> int:
+    limit = model.spec.slots if model.child is None else model.limit
+    return max(0, limit - len(model.leases))
 
 
 def _now() -> Seconds:

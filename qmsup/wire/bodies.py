@@ -247,6 +247,40 @@ class Leases(msgspec.Struct, kw_only=True, frozen=True):
     leases: tuple[Lease, ...] = ()
 
 
+class HostModel(msgspec.Struct, kw_only=True, frozen=True):
+    """A model that a host can load. `ctx` = tokens of a slot, where that is known."""
+
+    name: ModelId
+    parallel: int = 1
+    queue_max: int = 0
+    inflight: int = 0
+    queued: int = 0
+    ctx: int | None = None
+
+
+class Host(msgspec.Struct, kw_only=True, frozen=True):
+    """A machine that routes choose from. `slots` and `busy` are those it tells of itself."""
+
+    name: str
+    url: str = ""
+    kind: str = ""
+    healthy: bool = False
+    because: str = ""
+    draining: bool = False
+    weight: float = 1.0
+    loaded: tuple[str, ...] = ()
+    slots: int | None = None
+    busy: int | None = None
+    conversations: int = 0
+    models: tuple[HostModel, ...] = ()
+
+
+class Hosts(msgspec.Struct, kw_only=True, frozen=True):
+    """The answer to `hosts`."""
+
+    hosts: tuple[Host, ...] = ()
+
+
 class Leased(msgspec.Struct, kw_only=True, frozen=True):
     """The answer to `lease`: the model is ready and in use for the job."""
 

@@ -6,11 +6,13 @@ from qmsup.control import options
 
 
 @click.command("drain")
+@click.argument("host", required=False)
 @options.as_json
 @options.timeout(5.0)
-def command(*, as_json: bool, timeout: float) -> None:
+def command(host: str | None, *, as_json: bool, timeout: float) -> None:
     """Take no more work: waiting and new requests are refused, those under way go on.
 
-    Until `qmsup undrain`.
+    With a HOST, routes send it nothing new; `local` is this box. Until `qmsup undrain`.
     """
-    options.have_done("drain", within=timeout, as_json=as_json)
+    named = {} if host is None else {"host": host}
+    options.have_done("drain", within=timeout, as_json=as_json, **named)

@@ -6,8 +6,10 @@ from qmsup.control import options
 
 
 @click.command("undrain")
+@click.argument("host", required=False)
 @options.as_json
 @options.timeout(5.0)
-def command(*, as_json: bool, timeout: float) -> None:
-    """Take work again after a `qmsup drain`."""
-    options.have_done("undrain", within=timeout, as_json=as_json)
+def command(host: str | None, *, as_json: bool, timeout: float) -> None:
+    """Take work again after a `qmsup drain`, with the same HOST if it had one."""
+    named = {} if host is None else {"host": host}
+    options.have_done("undrain", within=timeout, as_json=as_json, **named)

@@ -1,0 +1,57 @@
+"""`qmsup hosts`: the machines that routes choose from."""
+
+import click
+
+from qmsup.control import options, table
+from qmsup.control.table import Column
+from qmsup.wire import bodies, codec
+
+_COLUMNS = (
+    Column("HOST"),
+    Column("URL"),
+    Column("STATE"),
+    Column("KIND"),
+    Column("MODEL"),
+    Column("LOADED"),
+    Column("INFLIGHT", is_number=True),
+    Column("QUEUED", is_number=True),
+    Column("CTX", is_number=True),
+)
+
+
+@click.command("hosts")
+@options.as_json
+@options.timeout(5.0)
+def command(*, as_json: bool, timeout: float) -> None:
+    """Show the machines that routes choose from, a line for each model that they can load.
+
+    INFLIGHT is out of how many that the host takes at once, QUEUED out of how many that may wait.
+    """
+    answer = options.ask("hosts", within=timeout)
+    if as_json:
+        options.print_json(answer)
+        return
+    hosts = codec.read_body(answer, bodies.Hosts).hosts
+    table.show(_COLUMNS, [row for host in hosts for row in _rows(host)])
+
+
+def _rows(host: bodies.Host) -> list[tuple[str, ...]]:
+    head = (host.name, host.url, _state(host), table.text_of(host.kind))
+    if not host.models:
+        return [(*head, *(table.text_of(None) for _ in range(5)))]
+    return [
+        (
+            *head,
+            model.name,
+            "yes" if model.name in host.loaded else "no",
+            f"{model.inflight}/{model.parallel}",
+            f"{model.queued}/{model.queue_max}",
+            table.text_of(model.ctx),
+        )
+        for model in host.models
+    ]
+
+
+def _state(host: bodies.Host) -> str:
+    health = "healthy" if host.healthy else f"unhealthy: {host.because or 'not seen lately'}"
+    return f"draining, {health}" if host.draining else health
