@@ -40,7 +40,12 @@ class Watching:
             report: takes the telemetry's news, in its thread.
         """
         self._open_reader = open_reader
-        self._report = report
+
+        def tell(news: Event | MemorySeen) -> None:
+            with contextlib.suppress(pykka.ActorDeadError):  # the process is ending
+                report(news)
+
+        self._report = tell
         self._telemetry: pykka.ActorRef[TelemetryActor] | None = None
         self._told: WatchOnly | None = None
         self._pids: dict[Incarnation, int] = {}
