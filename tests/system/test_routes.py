@@ -196,8 +196,8 @@ def test_a_stream_that_breaks_is_not_begun_again_elsewhere() -> None:
 
         assert b"upstream_failed" in heard
         assert b"[DONE]" not in heard
-        alive = [host for host in (a, b) if host.process.poll() is None]
-        assert [host.stats()["requests"] for host in alive] == [0]
+        dead = until(lambda: [host for host in (a, b) if host.process.poll() is not None])
+        assert [host.stats()["requests"] for host in (a, b) if host not in dead] == [0]
 
 
 def test_a_client_that_leaves_gives_its_slot_and_its_place_back() -> None:
