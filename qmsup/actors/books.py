@@ -6,7 +6,7 @@ somebody asks for the metrics.
 
 import contextlib
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 import pykka
@@ -23,6 +23,7 @@ from qmsup.core.scheduling.stories import Turn
 from qmsup.errors import PeerError
 from qmsup.ids import AskId, Epoch, ListenerName
 from qmsup.log import Log
+from qmsup.spec import Spec
 from qmsup.units import Seconds
 
 _RECENT = 500
@@ -35,10 +36,15 @@ _log = Log("books")
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """A worker of this listener told of requests that are over; `finished.read` reads them."""
+    """A worker of this listener told of requests that are over; `finished.read` reads them.
+
+    Attributes:
+        known: the models that have a name in the metrics: on a route a client may ask for anything.
+    """
 
     listener: ListenerName
     requests: bytes
+    known: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +107,9 @@ class Bookkeeper(pykka.ThreadingActor):
     @override
     def on_receive(self, message: Reported | Wanted | MetricsAsked | ActivityAsked) -> None:
         match message:
-            case Reported(listener=listener, requests=requests):
+            case Reported(listener=listener, requests=requests, known=known):
                 try:
-                    self._take(listener, finished.read(requests))
+                    self._take(listener, finished.read(requests), known)
                 except PeerError as error:
                     _log.warning("activity.unreadable", listener=listener, because=str(error))
             case Wanted(is_wanted=is_wanted):
@@ -120,12 +126,14 @@ class Bookkeeper(pykka.ThreadingActor):
     def on_failure(self, *_: object) -> None:
         _log.exception("books.failed")
 
-    def _take(self, listener: ListenerName, requests: tuple[Finished, ...]) -> None:
+    def _take(
+        self, listener: ListenerName, requests: tuple[Finished, ...], known: frozenset[str]
+    ) -> None:
         rows = [finished.row_of(listener, request) for request in requests]
         self._recent.extend(rows)
         self._keep(rows)
         for request in requests:
-            self._count(listener, request)
+            self._count(listener, request, request.model if request.model in known else "")
         if self._is_wanted and requests:
             told = tuple(
                 (request.time, f"{_KIND}{request.model}", finished.told_of(row, to_all=True))
@@ -133,8 +141,8 @@ class Bookkeeper(pykka.ThreadingActor):
             )
             self._publish(Look(kinds=frozenset(), bodies={}, decisions=told))
 
-    def _count(self, listener: ListenerName, request: Finished) -> None:
-        tallies, model = self._tallies, request.model
+    def _count(self, listener: ListenerName, request: Finished, model: str) -> None:
+        tallies = self._tallies
         code = str(request.status) if request.status else _LEFT
         tallies.count(metrics.REQUESTS, model, listener, code)
         if request.wait_ms is not None:
@@ -156,11 +164,11 @@ class Books:
 
     def __init__(
         self,
-        *,
         tell: Callable[[Booked], None],
         feed: pykka.ActorRef[FeedActor],
         store: StateOnDisk,
         epoch: Epoch,
+        spec: Callable[[], Spec],
     ) -> None:
         """Start the thread.
 
@@ -169,9 +177,13 @@ class Books:
             feed: publishes.
             store: writes.
             epoch: of this life.
+            spec: tells the configuration in force.
         """
         self._turns = TurnTallies()
         self._epoch = epoch
+        self._spec_now = spec
+        self._spec: Spec | None = None
+        self._known: frozenset[str] = frozenset()
         self._keeper = Bookkeeper.start(
             tell=tell, publish=_unless_dead(feed), keep=store.keep_activity
         )
@@ -180,7 +192,9 @@ class Books:
 
     def take(self, listener: ListenerName, requests: bytes) -> None:
         """A listener's worker told of requests that are over."""
-        self._say(Reported(listener, requests))
+        if (spec := self._spec_now()) is not self._spec:
+            self._spec, self._known = spec, frozenset(_models_of(spec))
+        self._say(Reported(listener, requests, self._known))
 
     def want(self, prefixes: frozenset[str]) -> None:
         """Somebody began to look on, or ceased to."""
@@ -200,6 +214,17 @@ class Books:
     def _say(self, message: Reported | Wanted | MetricsAsked | ActivityAsked) -> None:
         with contextlib.suppress(pykka.ActorDeadError):  # it broke, or the process is ending
             self._keeper.tell(message)
+
+
+def _models_of(spec: Spec) -> Iterator[str]:
+    """Every model that the configuration names, wherever it runs."""
+    yield from spec.models
+    for host in spec.hosts.values():
+        yield from host.models
+    for peer in spec.peers.values():
+        yield from peer.models
+    for route in spec.routes.values():
+        yield route.default_model
 
 
 def _unless_dead(feed: pykka.ActorRef[FeedActor]) -> Callable[[Look], None]:

@@ -129,7 +129,7 @@ class SchedulerActor(pykka.ThreadingActor):
             )
             header = header_of(self._spec, self._life.epoch, self._core.state)
             self._chronicle = Chronicle(header, feed=feed, store=self._state, offset=offset)
-            self._books = Books(tell=tell, feed=feed, store=self._state, epoch=self._life.epoch)
+            self._books = Books(tell, feed, self._state, self._life.epoch, lambda: self._spec)
             self._gateway.on_activity = self._books.take
             self._routes = RouteDesk(
                 self._spec,

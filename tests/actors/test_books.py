@@ -63,6 +63,14 @@ def test_requests_are_counted_by_model_listener_and_status(
     becomes(lambda: requests_total(client), wanted)
 
 
+def test_a_model_that_nobody_configured_has_no_name_in_the_metrics(
+    worker: WorkerPeer, client: ControlPeer
+) -> None:
+    tell(worker, *(finished(n, model=f"made-up-{n}", route="r", status=503) for n in range(5)))
+
+    becomes(lambda: requests_total(client), {("", "main", "503"): 5})
+
+
 def test_waits_first_bytes_and_tokens_are_measured(worker: WorkerPeer, client: ControlPeer) -> None:
     tell(
         worker,
