@@ -6,6 +6,7 @@ from http import HTTPStatus
 
 from qmsup.errors import Code, Refusal, status_of
 from qmsup.listener.cors import cors_headers
+from qmsup.units import Seconds
 
 _MAX_MESSAGE = 2000
 """Longer messages (a child's last lines) are cut in the middle: the ends say most."""
@@ -24,6 +25,22 @@ _TYPES = {
 """OpenAI's `type` by status; its SDKs look at the status, people at this. The rest is `server_error`."""
 
 _MODEL_CODES = frozenset({Code.MODEL_MISSING, Code.MODEL_NOT_FOUND, Code.MODEL_NOT_ALLOWED})
+
+_SOON, _LATER = Seconds(1.0), Seconds(30.0)
+_RETRIES = {
+    Code.QUEUE_FULL: _SOON,
+    Code.LINE_FULL: _SOON,
+    Code.WAIT_TIMEOUT: _SOON,
+    Code.MODEL_UNLOADED: _SOON,
+    Code.UPSTREAM_FAILED: _SOON,
+    Code.SCHEDULER_UNAVAILABLE: _SOON,
+    Code.MODEL_UNAVAILABLE: _SOON,
+    Code.SHUTTING_DOWN: _LATER,
+    Code.DRAINING: _LATER,
+    Code.NO_HOST: _LATER,
+    Code.INSUFFICIENT_VRAM: _LATER,
+}
+"""Codes that a later try may not meet again, and how much later, where nothing better is known."""
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -48,14 +65,15 @@ def error_headers(refusal: Refusal, *, origin: str | None, request_id: str | Non
     headers.append(("X-Content-Type-Options", "nosniff"))
     if request_id is not None:
         headers.append(("X-QM-Request-Id", request_id))
-    if refusal.retry_after is not None:
-        headers.append(("Retry-After", str(max(1, math.ceil(refusal.retry_after)))))
+    retry_after = refusal.retry_after or _RETRIES.get(refusal.code)
+    if retry_after is not None:
+        headers.append(("Retry-After", str(max(1, math.ceil(retry_after)))))
     if refusal.code is Code.INVALID_API_KEY:
         headers.append(("WWW-Authenticate", 'Bearer realm="qmsup"'))
     return tuple(headers)
 
 
-def error_response(
+def error_response(  # noqa: PLR0913 - each is a line of the head
     refusal: Refusal,
     *,
     origin: str | None,
@@ -63,6 +81,7 @@ def error_response(
     close: bool,
     head_only: bool = False,
     status: HTTPStatus | None = None,
+    about: bytes = b"",
 ) -> bytes:
     """A complete HTTP/1.1 answer, for a connection that the relay engine owns.
 
@@ -73,6 +92,7 @@ def error_response(
         close: Whether the connection ends with this answer.
         head_only: The request was a HEAD: the headers tell of a body that is not sent.
         status: Instead of the one that goes with the code.
+        about: Header lines on the request, each ended by CRLF, where more is known of it than its id.
     """
     body = error_body(refusal)
     lines = [
@@ -84,9 +104,8 @@ def error_response(
         f"Content-Length: {len(body)}",
         f"Connection: {'close' if close else 'keep-alive'}",
         "",
-        "",
     ]
-    head = "\r\n".join(lines).encode("ascii")
+    head = "\r\n".join(lines).encode("ascii") + about + b"\r\n"
     return head if head_only else head + body
 
 

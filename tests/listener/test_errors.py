@@ -8,7 +8,7 @@ from typing import cast
 import pytest
 
 from qmsup.errors import Code, Refusal, status_of
-from qmsup.listener.errors import error_body, error_response, sse_error
+from qmsup.listener.errors import error_body, error_headers, error_response, sse_error
 from qmsup.units import Seconds
 
 
@@ -71,6 +71,41 @@ def test_waits_are_rounded_up_to_whole_seconds() -> None:
 
     assert response.getheader("Retry-After") == "3"
     assert response.getheader("Connection") == "close"
+
+
+HELPS = {
+    Code.QUEUE_FULL,
+    Code.LINE_FULL,
+    Code.WAIT_TIMEOUT,
+    Code.MODEL_UNLOADED,
+    Code.MODEL_UNAVAILABLE,
+    Code.UPSTREAM_FAILED,
+    Code.SCHEDULER_UNAVAILABLE,
+    Code.SHUTTING_DOWN,
+    Code.DRAINING,
+    Code.NO_HOST,
+    Code.INSUFFICIENT_VRAM,
+}
+
+
+@pytest.mark.parametrize("code", list(Code))
+def test_where_a_retry_can_help_it_is_said_when(code: Code) -> None:
+    headers = error_headers(Refusal(code=code, message="why"), origin=None, request_id=None)
+
+    assert ("Retry-After" in dict(headers)) is (code in HELPS)
+
+
+def test_what_is_known_of_the_request_stands_in_the_head() -> None:
+    refusal = Refusal(code=Code.LINE_FULL, message="full")
+    about = b"X-QM-Model: m\r\nX-QM-Request-Id: q-1\r\n"
+
+    response = _parsed(
+        error_response(refusal, origin=None, request_id=None, close=True, about=about)
+    )
+
+    assert response.getheader("X-QM-Model") == "m"
+    assert response.getheader("X-QM-Request-Id") == "q-1"
+    assert json.loads(response.read())["error"]["code"] == "line_full"
 
 
 def test_a_browser_may_read_the_error() -> None:

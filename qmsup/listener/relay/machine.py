@@ -369,9 +369,10 @@ class Exchange:
         return error_response(
             refusal,
             origin=self._origin,
-            request_id=self._request,
+            request_id=None,
             close=not self._keeps_alive,
             head_only=self._method == "HEAD",
+            about=self._our_headers(),
         )
 
     def _break_off(self, refusal: Refusal) -> bytes:

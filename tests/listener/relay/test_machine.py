@@ -330,6 +330,8 @@ def test_a_refusal_before_the_first_byte_is_a_plain_status() -> None:
     head, body = split(ours.refused(FULL))
 
     assert head.startswith(b"HTTP/1.1 429")
+    assert b"\r\nX-QM-Model: m\r\n" in head
+    assert b"\r\nX-QM-Request-Id: " in head
     assert json.loads(body)["error"]["code"] == "line_full"
     assert (ours.phase, ours.ending) == (Phase.DONE, Ending.KEEP)
 
