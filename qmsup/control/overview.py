@@ -76,7 +76,9 @@ def _models(state: Mapping[str, Any], now: float, width: int) -> Iterator[Line]:
     models = _of_kind(state, "model.")
     budget = (state.get("vram.all") or {}).get("budget_mib")
     name = max([5, *(len(str(model["name"])) for model in models)])
-    heading = f"{'MODEL':<{name}}  {'STATE':<9} {'VRAM':>6} {'USES':>5} {'WAIT':>5}  KEPT"
+    has_bars = bool(budget) and width >= _NARROW
+    heading = f"{'MODEL':<{name}}  {'STATE':<9} {'VRAM':>6} {'USES':>5} {'WAIT':>5}  "
+    heading += f"{'OF THE BUDGET':<{_BAR}}  KEPT" if has_bars else "KEPT"
     yield (Part(heading, "bold"),)
     for model in models:
         style = _STYLES.get(model["state"], "")
@@ -87,7 +89,7 @@ def _models(state: Mapping[str, Any], now: float, width: int) -> Iterator[Line]:
             Part(f"{model['state']:<9}", style),
             Part(f" {memory(size):>6} {model['inflight']:>5} {model['queued']:>5}  "),
         ]
-        if budget and width >= _NARROW:
+        if budget and has_bars:
             parts.append(_bar(size or 0, budget))
             parts.append(Part("  "))
         parts.append(Part(_kept(model, now)))

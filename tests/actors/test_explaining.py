@@ -87,7 +87,7 @@ def test_a_request_that_waits_is_explained_with_what_keeps_it(box: Box) -> None:
     told = box.explain(request="r3")
 
     assert (told["model"], told["request"]) == ("b", "r3")
-    assert told["now"][0].startswith("waits since 1.500 s at place 1 of 1")
+    assert told["now"][0].startswith("has waited 1.500 s, at place 1 of 1 now")
     assert "a would have to stop and has 1 request in flight: r1" in told["now"]
     assert told["story"][0]["text"] == "arrived for b, from w1"
     assert {told["epoch"] for told in told["story"]} == {1}

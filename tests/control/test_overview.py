@@ -85,6 +85,12 @@ def test_what_runs_not_takes_no_memory() -> None:
 def test_a_narrow_screen_has_no_bars_for_models() -> None:
     lines = shown(STATE, width=60)
     assert not any("█" in line for line in lines[1:])
+    assert not any("OF THE BUDGET" in line for line in lines)
+
+
+def test_a_bar_has_a_heading_above_it() -> None:
+    heading, model = (line for line in shown(STATE) if line.startswith(("MODEL", "chat")))
+    assert heading.index("OF THE BUDGET") == min(map(model.index, "█░"))
 
 
 def test_a_low_screen_has_the_newest_decisions_or_none() -> None:

@@ -33,7 +33,7 @@ OF_MODEL = {
 OF_REQUEST = {
     "model": "chat",
     "request": "q-1",
-    "now": ["waits since 75.2 s at place 1 of 2"],
+    "now": ["has waited 75.2 s, at place 1 of 2 now"],
     "story": [{"time": 1.5, "epoch": 1, "turn": 3, "text": "arrived for chat"}],
 }
 
@@ -74,8 +74,8 @@ def test_a_model_is_explained_in_sections(scheduler: StandInScheduler, qmsup: Ru
     assert ended.out.splitlines()[:-1] == [
         "chat is stopped",
         "waiting for it:",
-        "  q-1, place 1, since 75.2 s: busy",
-        "  a load, place 2, since 0.0 s: collides",
+        "  q-1, place 1, for 75.2 s: busy",
+        "  a load, place 2, for 0.0 s: collides",
         "  q-7, until it is loaded",
         "if it were loaded now:",
         "  chat needs 12 288 MiB; 20 000 MiB of 24 576 MiB VRAM are in use",
@@ -95,7 +95,7 @@ def test_a_request_is_explained_as_a_story(scheduler: StandInScheduler, qmsup: R
     assert scheduler.asked[0].args == {"request": "q-1"}
     assert lines[:2] == ["q-1, for chat", "what happened:"]
     assert lines[2].endswith("  arrived for chat")
-    assert lines[3:] == ["now:", "  waits since 75.2 s at place 1 of 2"]
+    assert lines[3:] == ["now:", "  has waited 75.2 s, at place 1 of 2 now"]
 
 
 @pytest.mark.parametrize(

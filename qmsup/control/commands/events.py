@@ -22,7 +22,7 @@ _LOOK_AGAIN = Seconds(1.0)
     "topics",
     multiple=True,
     metavar="PREFIX",
-    help=f"With -f: only topics that begin so, such as decision. or model.chat (kinds: {', '.join(KINDS)}).",
+    help=f"Only topics that begin so, such as decision. or model.chat (kinds: {', '.join(KINDS)}).",
 )
 @options.as_json
 @options.timeout(5.0)
@@ -36,7 +36,9 @@ def command(*, follow: bool, topics: tuple[str, ...], as_json: bool, timeout: fl
     with Mirror(topics or ("",), timeout=Seconds(timeout)) as mirror:
         for decision in mirror.decisions:
             body = {key: value for key, value in decision.items() if key != "time"}
-            show(float(decision["time"]), f"decision.{decision['decision']}", body)
+            topic = f"decision.{decision['decision']}"
+            if topic.startswith(topics or ""):
+                show(float(decision["time"]), topic, body)
         while follow:
             for item in mirror.updates(_LOOK_AGAIN):
                 _show_item(item, as_json=as_json)
@@ -64,7 +66,7 @@ def _said(body: Any) -> str:
     return "  ".join(
         f"{key}={_value(value)}"
         for key, value in body.items()
-        if value not in (None, [], "", False)
+        if value not in (None, [], "", False) and key != "decision"  # the topic has said that
     )
 
 

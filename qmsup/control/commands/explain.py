@@ -72,7 +72,7 @@ def _section(heading: str, lines: Iterable[str]) -> None:
 
 def _place(place: bodies.Place) -> str:
     who = place.request or "a load"
-    return f"{who}, place {place.position}, since {place.waited_s:.1f} s: {place.because}"
+    return f"{who}, place {place.position}, for {place.waited_s:.1f} s: {place.because}"
 
 
 def _joined(request: str) -> str:

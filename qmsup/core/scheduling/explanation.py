@@ -64,7 +64,7 @@ def of_waiter(state: State, request: RequestId, now: Seconds) -> tuple[str, ...]
     if waiter.joined is not None:
         assert model.swap is not None, "who has joined waits for a swap"
         since = wording.span(Seconds(now - waiter.rank.arrived))
-        return (f"waits since {since} for its load: {_swap(model.swap, now)}",)
+        return (f"has waited {since} for its load: {_swap(model.swap, now)}",)
     return tuple(_in_line(state, waiter, model, now))
 
 
@@ -73,7 +73,7 @@ def _in_line(state: State, waiter: Waiter, model: Model, now: Seconds) -> Iterat
     place = state.line.place_of(waiter)
     own = line[place - 1]
     yield (
-        f"waits since {wording.span(own.waited)} at place {place} of {len(line)}:"
+        f"has waited {wording.span(own.waited)}, at place {place} of {len(line)} now:"
         f" {wording.reason(own.because)} ({own.because})"
     )
     if ahead := [f"{p.request or 'a load'} ({p.model})" for p in line[: place - 1]]:
@@ -87,9 +87,9 @@ def _about(model: Model, now: Seconds) -> Iterator[str]:
     child, since = model.child, wording.span(Seconds(now - model.since))
     if model.is_ready and child is not None:
         used = f"{len(model.leases)} of {model.limit} places in use"
-        yield f"{model.id} is ready since {since}, at {child.upstream}: {used}"
+        yield f"{model.id} has been ready for {since}, at {child.upstream}: {used}"
     elif child is not None:
-        yield f"{model.id} is {child.phase} since {since}"
+        yield f"{model.id} has been {child.phase} for {since}"
     elif model.leaving:
         yield f"{model.id} is stopping"
     else:

@@ -34,6 +34,11 @@ _SENTENCES = {
     "model.unused": "{model} is unloaded: nobody has used it for {because}",
     "model.shed": "{model} is unloaded, since others want the GPU's memory and nobody uses it: {because}",
     "model.measured": "{model} was measured to take {because} of the GPU",
+    "model.adopted": "{model} goes on from before the scheduler started ({because})",
+    "model.pinned": "{model} was pinned",
+    "model.unpinned": "{model} was unpinned",
+    "job.held": "a job began to use {model}: {because}",
+    "job.ended": "a job that used {model} ended: {because}",
 }
 """Decisions that are told in one way."""
 
@@ -175,8 +180,8 @@ def _decision(record: Record, model: ModelId | None) -> str:
     if record.decision == "swap.started":
         return _started(record, model)
     if record.decision == "request.waits":
-        who = "" if record.request is None else f"{record.request} "
-        return f"{who}waits: {wording.reason(record.because)} ({record.because})"
+        who = "a load" if record.request is None else record.request
+        return f"{who} waits: {wording.reason(record.because)} ({record.because})"
     if sentence := _SENTENCES.get(record.decision):
         return sentence.format(model=record.model, because=record.because)
     told = [record.decision]

@@ -20,7 +20,10 @@ def look(box: Box) -> Iterator[Finding]:
         return
     about = str(box.config)
     for problem in box.problems:
-        yield _check.bad(about, problem, "correct it; `qmsup check FILE` tells when it is good")
+        says = problem.removeprefix(f"{about}: ")
+        if says.startswith(f"{about}:"):
+            says = f"line {says.removeprefix(f'{about}:')}"
+        yield _check.bad(about, says, "correct it; `qmsup check FILE` tells when it is good")
     if box.spec is not None:
         models, listeners = len(box.spec.models), len(box.spec.listeners)
         yield _check.ok(about, f"good: models: {models}, listeners: {listeners}")

@@ -32,7 +32,7 @@ def test_a_ready_model_tells_its_places_and_who_has_them() -> None:
     standing = of(desk, "a")
 
     assert standing.about == (
-        "a is ready since 1.500 s, at 127.0.0.1:5801: 1 of 2 places in use",
+        "a has been ready for 1.500 s, at 127.0.0.1:5801: 1 of 2 places in use",
         "in use by r1",
     )
     assert (standing.evicts, standing.reasons, standing.obstacles) == ((), (), ())
@@ -44,7 +44,7 @@ def test_a_full_model_has_its_own_places_in_the_way() -> None:
     assert of(desk, "a").obstacles == ("all 2 places of a are in use",)
     assert [place.request for place in of(desk, "a").places] == ["r3"]
     assert waits(desk, "r3") == (
-        "waits since 1.000 s at place 1 of 1: all places of the model are in use (at_limit)",
+        "has waited 1.000 s, at place 1 of 1 now: all places of the model are in use (at_limit)",
         "all 2 places of a are in use",
     )
 
@@ -65,13 +65,13 @@ def test_a_load_tells_who_waits_for_it_and_is_in_others_way() -> None:
     desk = desk_after("r1 asks a", "r2 asks a", "load l1 a", "at 1", "r3 asks b", "at 3")
 
     assert of(desk, "a").about == (
-        "a is starting since 3.000 s",
+        "a has been starting for 3.000 s",
         "a is loading, begun 3.000 s ago; 3 requests for it",
     )
     assert of(desk, "a").joined == ("r1", "r2")
     assert of(desk, "a").obstacles == ()
     assert waits(desk, "r1") == (
-        "waits since 3.000 s for its load: a is loading, begun 3.000 s ago; 3 requests for it",
+        "has waited 3.000 s for its load: a is loading, begun 3.000 s ago; 3 requests for it",
     )
     assert of(desk, "b").obstacles == (
         "a load is in the way: a is loading, begun 3.000 s ago; 3 requests for it",
@@ -81,7 +81,7 @@ def test_a_load_tells_who_waits_for_it_and_is_in_others_way() -> None:
 def test_a_swap_that_still_evicts_names_whom() -> None:
     desk = desk_after("r1 asks a", "a1 ready", "r1 accepts", "r1 ends", "r2 asks b", "at 1")
 
-    assert of(desk, "a").about == ("a is stopping since 1.000 s",)
+    assert of(desk, "a").about == ("a has been stopping for 1.000 s",)
     assert of(desk, "b").about == (
         "b is stopped",
         "b is to be loaded, begun 1.000 s ago: a must stop first; 1 request for it",
@@ -122,7 +122,7 @@ def test_a_model_that_is_drained_takes_nobody_new() -> None:
 def test_a_start_asked_for_while_an_older_one_stops_is_told_as_the_newer() -> None:
     desk = desk_after("r1 asks a", "a1 ready", "r1 accepts", "r1 ends", "unload u a")
     desk.say("r2 asks a")
-    assert of(desk, "a").about[0].startswith("a is starting")
+    assert of(desk, "a").about[0].startswith("a has been starting")
 
     desk.say("a2 fails")
 

@@ -150,5 +150,5 @@ def test_a_load_given_up_and_decisions_without_words_are_told_too() -> None:
     assert "config.applied, stops b" in recorder.about("b")
     waits = [text for text in recorder.about("b") if "waits" in text]
     assert waits == [
-        "waits: another load under way meets what this one would load or stop (collides)"
+        "a load waits: another load under way meets what this one would load or stop (collides)"
     ]

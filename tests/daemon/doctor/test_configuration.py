@@ -27,6 +27,15 @@ def test_each_problem_is_a_finding() -> None:
     assert graded(found) == [("bad", str(FILE))] * 2
 
 
+def test_the_file_is_named_once() -> None:
+    problems = (f"{FILE}: is empty", f"{FILE}:3:1: not valid YAML", f"{FILE}:4: ttl: no number")
+
+    found = look(Box(config=FILE, problems=problems))
+
+    told = ["is empty", "line 3:1: not valid YAML", "line 4: ttl: no number"]
+    assert [finding.says for finding in found] == told
+
+
 def test_models_of_unknown_or_hopeless_size_are_named_where_a_budget_counts() -> None:
     models = [
         model("x", name="unknown"),
