@@ -224,6 +224,8 @@ class FakeChild:
                 await answer(writer, 200, models, keep=keep)
             case "/stats":
                 await answer(writer, 200, vars(self.stats) | {"pid": os.getpid()}, keep=keep)
+            case "/ws":
+                await self._tunnel(reader, writer)
             case "/echo":
                 await answer(writer, 200, echo(request), keep=keep)
             case "/v1/chat/completions" | "/v1/completions" | "/completion" | "/v1/embeddings":
@@ -231,6 +233,15 @@ class FakeChild:
             case _:
                 error = {"message": "File Not Found", "type": "not_found_error", "code": 404}
                 await answer(writer, 404, {"error": error}, keep=keep)
+
+    async def _tunnel(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = (
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
+        )
+        writer.write(head.encode())
+        while data := await reader.read(65536):
+            writer.write(data)
+            await writer.drain()
 
     async def _complete(
         self,
