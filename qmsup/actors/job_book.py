@@ -98,9 +98,10 @@ def _record_path(job: str) -> Path:
 def _read(path: Path) -> JobRecord | None:
     try:
         record = JobRecord(**json.loads(path.read_bytes()))
-    except (OSError, ValueError, TypeError):
+        is_ours = is_job_id(record.id) and path.stem == record.id
+    except (OSError, ValueError, TypeError, RecursionError):
         return None
-    return record if is_job_id(record.id) and path.stem == record.id else None
+    return record if is_ours else None
 
 
 def _replace(path: Path, content: bytes) -> None:

@@ -105,7 +105,15 @@ def read_former(text: str, offset: float) -> Former | None:
         standing: Standing = plain_values.restored(Standing, told["standing"])
         workers = _living(standing, told) if told["boot"] == procfs.boot_id() else ()
         return Former(workers=workers, event=_event(standing, float(told["offset"]) - offset))
-    except (ValueError, TypeError, KeyError) as error:
+    except (
+        LookupError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        ArithmeticError,
+        RecursionError,
+    ) as error:
+        # Whatever is wrong with it: it makes a start better, and must never hinder one.
         _log.warning("state.standing_unreadable", because=repr(error))
         return None
 

@@ -6,6 +6,8 @@ from qmsup.ids import Epoch, Incarnation
 from qmsup.log import Log
 
 _STARTS_PER_EPOCH = 1_000_000
+_MOST = 1_000_000_000
+"""More is no count of lives, and no number that all who are told it can hold."""
 _log = Log("epoch")
 
 
@@ -13,7 +15,7 @@ def next_epoch(state_dir: Path) -> Epoch:
     """Count one up, safely against a crash in between; the first is 1. An unreadable count starts anew, and says so."""
     path = state_dir / "epoch"
     try:
-        last = int(path.read_text())
+        last = _number(path.read_text())
     except FileNotFoundError:
         last = 0
     except ValueError:
@@ -25,6 +27,13 @@ def next_epoch(state_dir: Path) -> Epoch:
     fresh.write_text(f"{last + 1}\n")
     fresh.replace(path)
     return Epoch(last + 1)
+
+
+def _number(text: str) -> int:
+    last = int(text)
+    if not 0 <= last < _MOST:
+        raise ValueError(text)
+    return last
 
 
 def first_incarnation(epoch: Epoch) -> Incarnation:

@@ -21,7 +21,7 @@ def adopt(record: Record) -> Child | None:
     """
     try:
         pidfd = os.pidfd_open(record.pid)
-    except (OSError, ValueError):
+    except (OSError, ValueError, OverflowError):
         return None
     if not _is_proved(record):
         os.close(pidfd)

@@ -9,8 +9,9 @@ import hashlib
 import json
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
+from typing import cast
 
 from qmsup.errors import ChildError
 from qmsup.places import make_private, state_dir
@@ -130,7 +131,22 @@ def read_all(*, removes_unreadable: bool = True) -> Iterator[Record]:
     """Every record there is. What cannot be read is removed, unless told otherwise: it proves nothing."""
     for path in sorted(children_dir().glob("*")):
         try:
-            yield Record(**json.loads(path.read_text()))
-        except (OSError, ValueError, TypeError):
+            record = _read(path)
+        except (OSError, ValueError, TypeError, RecursionError):
             if removes_unreadable:
-                path.unlink(missing_ok=True)
+                with contextlib.suppress(
+                    OSError
+                ):  # a folder, say: somebody else's, and in nobody's way
+                    path.unlink()
+        else:
+            yield record
+
+
+def _read(path: Path) -> Record:
+    record = Record(**json.loads(path.read_text()))
+    for field in fields(record):
+        if not isinstance(getattr(record, field.name), cast("type", field.type)):
+            raise TypeError(f"{field.name} of {path} is no {field.type}")
+    if record.path != path:
+        raise ValueError(f"{path} is not where its own record is kept")
+    return record

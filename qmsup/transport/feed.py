@@ -60,8 +60,9 @@ class FeedSocket:
                 self._topics.add(topic)
                 if topic.startswith(feed.HELLO.encode()):
                     self._send(topic, b"{}")
-            else:
+            elif word[:1] == b"\0":
                 self._topics.discard(topic)
+            # What else a reader may send is no word about topics: others' stay.
         return self._topics != before
 
     def publish(self, epoch: Epoch, seq: int, at: float, topic: str, body: object) -> None:

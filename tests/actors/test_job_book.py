@@ -73,6 +73,9 @@ def test_what_cannot_be_read_is_cleared_away() -> None:
     folder = folders.jobs_dir()
     (folder / "qm000000000000-1.json").write_text("{")
     (folder / "qm000000000001-1.json").write_text(json.dumps({"id": "x"}))
+    kept = json.loads((folder / f"{RECORD.id}.json").read_text())
+    (folder / "qm000000000003-1.json").write_text(json.dumps(kept | {"id": 5}))
+    (folder / "qm000000000004-1.json").write_text("[" * 100_000)
     (folder / "qm000000000002-1.json").write_text((folder / f"{RECORD.id}.json").read_text())
     (folder / f"{other.id}.document").write_text("{}")  # of a job that is not on record
     (folder / f"{other.id}.json.new").write_text("{}")

@@ -91,7 +91,9 @@ def test_after_another_boot_no_worker_is_left() -> None:
     assert former.workers == ()
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"version": 99}', '{"version": 1}'])
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "[" * 100_000, "5", '{"version": 99}', '{"version": 1}']
+)
 def test_what_cannot_be_read_says_nothing(text: str) -> None:
     assert read_former(text, 0.0) is None
 

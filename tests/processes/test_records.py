@@ -1,3 +1,4 @@
+import json
 import os
 from dataclasses import replace
 from pathlib import Path
@@ -39,6 +40,36 @@ def test_what_cannot_be_read_proves_nothing_and_goes(places: Path) -> None:
 
     assert list(records.read_all()) == [some_record()]
     assert len(list(records.children_dir().iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"pid": "5"},
+        {"owner": 1.5},
+        {"incarnation": [1]},
+        {"host": None},
+        {"nonce": 5},
+        {"nonce": "../../elsewhere"},
+    ],
+)
+def test_a_record_that_says_what_none_can_say_is_none(
+    places: Path, wrong: dict[str, object]
+) -> None:
+    records.write(some_record())
+    kept = json.loads(some_record().path.read_text())
+    (records.children_dir() / "wrong.json").write_text(json.dumps(kept | wrong))
+    (records.children_dir() / "deep.json").write_text("[" * 100_000)
+
+    assert list(records.read_all()) == [some_record()]
+    assert list(records.children_dir().iterdir()) == [some_record().path]
+
+
+def test_a_folder_among_the_records_is_left_alone(places: Path) -> None:
+    records.write(some_record())
+    (records.children_dir() / "backup").mkdir()
+
+    assert list(records.read_all()) == [some_record()]
 
 
 def test_an_owner_is_known_by_its_start_too(places: Path) -> None:

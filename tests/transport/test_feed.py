@@ -3,6 +3,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import zmq
 
 from qmsup.ids import Epoch
 from qmsup.transport import context
@@ -45,6 +46,23 @@ def test_a_reader_gets_what_it_subscribed_to_once_it_was_greeted(
         ("model.chat", {"state": "ready"}),
         ("vram.all", None),
     ]
+    reader.close()
+
+
+def test_what_a_reader_says_beside_takes_no_topic_from_others(
+    places: Path, feed: FeedSocket
+) -> None:
+    reader = _reader(places, feed, "model.", "")
+    stranger = context.current().socket(zmq.XSUB)
+    stranger.connect(f"ipc://{places}/feed.sock")
+    for word in (b"xmodel.", b"", b"\1line."):  # the last one tells that those before have come
+        stranger.send(word)
+
+    while "line." not in feed.wanted:
+        feed.look()
+
+    assert feed.wanted == {"model.", "", "line."}
+    stranger.close(linger=0)
     reader.close()
 
 
