@@ -64,7 +64,7 @@ def open_door(path: Path) -> socket.socket:
 class Visitor:
     """One connection: one request in, one answer out. Nothing here waits."""
 
-    __slots__ = ("_body", "_head", "_left", "_received", "_sock", "_unsent", "request")
+    __slots__ = ("_body", "_head", "_left", "_received", "_sock", "_unsent")
 
     def __init__(self, sock: socket.socket) -> None:
         """Nothing is read yet.
