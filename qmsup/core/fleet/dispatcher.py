@@ -18,7 +18,7 @@ from enum import Enum
 from qmsup.core.fleet import context_guard
 from qmsup.core.fleet.affinity import LeaseKey, RouteLeases, lease_key
 from qmsup.core.fleet.chooser import HostView, best, no_host
-from qmsup.core.fleet.limiter import Full, Granted, Heir, Limiter, Queued
+from qmsup.core.fleet.limiter import Full, Heir, Limiter, Queued
 from qmsup.core.fleet.sights import Sight
 from qmsup.core.fleet.wishes import Fails, Goes, Said, Stands, Wish
 from qmsup.errors import Code, Refusal
@@ -72,7 +72,7 @@ class Dispatcher:
         """A request arrives, or is told of again."""
         known = self._entries.get(wish.request)
         if known is not None:
-            return list(self._again(known))
+            return self._again(known)
         for host in wish.tried:
             # Whoever comes next need not find out too. The next look shows what is true.
             if (sight := self.sights.get(host)) is not None and sight.at < now:
@@ -209,15 +209,13 @@ class Dispatcher:
                 return self._fail(entry, refusal)
             if host != LOCAL and route.queue:
                 answer = self.limiter.acquire(wish.request, host, wish.model, now=now)
-                match answer:
-                    case Full(refusal=refusal):
-                        return self._fail(entry, refusal)
-                    case Queued(place=place):
-                        self.leases.keep(key, host, wish.request, now=now)
-                        entry.state, entry.host = _State.QUEUED, host
-                        return Stands(wish=wish, place=place)
-                    case Granted(waited=waited):
-                        pass
+                if isinstance(answer, Full):
+                    return self._fail(entry, answer.refusal)
+                if isinstance(answer, Queued):
+                    self.leases.keep(key, host, wish.request, now=now)
+                    entry.state, entry.host = _State.QUEUED, host
+                    return Stands(wish=wish, place=answer.place)
+                waited = answer.waited
             elif host != LOCAL:
                 self.limiter.track(wish.request, host, wish.model)
         self.leases.keep(key, host, wish.request, now=now)
@@ -234,15 +232,13 @@ class Dispatcher:
         refusal = no_host(wish.model, route.hosts, self._info(wish, now))
         return self._fail(entry, replace(refusal, retry_after=_RETRY))
 
-    def _again(self, entry: _Entry) -> Iterator[Said]:
-        match entry.state:
-            case _State.GONE:
-                yield Goes(wish=entry.wish, host=entry.host)
-            case _State.QUEUED:
-                line = self.limiter.waiting(entry.host, entry.wish.model)
-                yield Stands(wish=entry.wish, place=line.index(entry.wish.request) + 1)
-            case _State.UNDECIDED:
-                pass
+    def _again(self, entry: _Entry) -> list[Said]:
+        if entry.state is _State.GONE:
+            return [Goes(wish=entry.wish, host=entry.host)]
+        if entry.state is _State.UNDECIDED:
+            return []
+        line = self.limiter.waiting(entry.host, entry.wish.model)
+        return [Stands(wish=entry.wish, place=line.index(entry.wish.request) + 1)]
 
     def _restore(self, wish: Wish, host: HostName, now: Seconds) -> None:
         """A request of a former scheduler's life, which is at its host."""
