@@ -352,6 +352,8 @@ class Spec:
     log_level: str = "info"
     log_format: str = "auto"
     access_log: bool = True
+    looked_at_only: tuple[str, ...] = ()
+    """Regular expressions of paths under `/upstream/MODEL` that load no model."""
 
     def model_named(self, name: str) -> ModelSpec | None:
         """The model with this id or alias."""

@@ -118,7 +118,7 @@ def _variables(value: Value) -> Iterator[str]:
 def _kept(document: Document) -> dict[str, Value]:
     """What is written, without what has no meaning here."""
     root = document.root if isinstance(document.root, dict) else {}
-    foreign = frozenset(keys_of(ForeignKeys))
+    foreign = frozenset(keys_of(ForeignKeys)) - {"upstream"}  # that one is ours as well
     kept: dict[str, Value] = {
         key: value for key, value in root.items() if key not in foreign and value is not None
     }

@@ -56,7 +56,9 @@ class ProfileSection(Section):
 class UpstreamSection(Section):
     """What `/upstream/…` does."""
 
-    ignore_paths: Texts = Field(default_factory=list)
+    ignore_paths: Texts = Field(
+        default_factory=list, description="regular expressions of paths that load no model"
+    )
 
 
 class PerformanceSection(Section):
@@ -87,6 +89,10 @@ class UiSection(Section):
 class ForeignKeys(Section):
     """Those of them at the top level."""
 
+    routing: Params = Field(
+        default_factory=dict,
+        description="router.settings.groups and .matrix, scheduler.settings.fifo.priority: taken for those here",
+    )
     selectors: Annotated[dict[str, SelectorSection], nothing_is_empty(dict)] = Field(
         default_factory=dict, description="each is another name of its first model here"
     )

@@ -16,6 +16,7 @@ from qmsup.config.remarks import remark_on
 from qmsup.config.routing import unfold
 from qmsup.config.selectors import make_aliases
 from qmsup.config.shape import Shape
+from qmsup.config.upstream import resolve_upstream
 from qmsup.config.wording import examine, say
 from qmsup.errors import ConfigError
 from qmsup.spec import OnExit, Spec
@@ -169,6 +170,7 @@ def _resolve(document: Document, env: Mapping[str, str]) -> Spec | None:
         log_level="warning" if shape.log_level == "warn" else shape.log_level,
         log_format=shape.log_format,
         access_log=shape.access_log,
+        looked_at_only=resolve_upstream(shape, problems),
     )
 
 

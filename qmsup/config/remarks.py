@@ -25,9 +25,6 @@ def remark_on(shape: Shape, problems: Problems) -> None:
         pins = ", ".join(key_text(pin) for pin in profile.pins) or "none"
         text = f"is never the active one, as none is when llama-swap starts: its pins ({pins}) change nothing"
         problems.remark(("profiles", name), text)
-    if shape.upstream is not None and shape.upstream.ignore_paths:
-        text = "any path under /upstream/MODEL/ loads the model"
-        problems.remark(("upstream", "ignorePaths"), _NONE + text)
     for name, model in shape.models.items():
         for path, text in _of_a_model(model):
             problems.remark(("models", name, *path), text)

@@ -1,5 +1,6 @@
 """The WSGI app of a listener: it decides what a request is, and answers it or hands over a relay order."""
 
+import re
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -16,7 +17,7 @@ from qmsup.listener.hardening import SAFE_HEADERS
 from qmsup.listener.jobs import path_of_job
 from qmsup.listener.orders import order_for
 from qmsup.listener.pages import Pages
-from qmsup.listener.passthrough import PREFIX, passed_through
+from qmsup.listener.passthrough import PREFIX, loads_nothing, passed_through
 from qmsup.listener.refused import concerns_a_model, told_of
 from qmsup.listener.relay.order import RelayOrder
 from qmsup.listener.relay.watch import Order
@@ -37,13 +38,14 @@ _log = Log("listener")
 class App:
     """One listener's app. It is called from many threads, and keeps nothing between calls."""
 
-    __slots__ = ("_catalog", "_keys", "_max_body", "_note", "_pages", "_routes")
+    __slots__ = ("_catalog", "_idle_paths", "_keys", "_max_body", "_note", "_pages", "_routes")
 
     def __init__(self, spec: Spec, listener: ListenerName, link: Scheduler) -> None:
         self._catalog = Catalog(spec, listener)
         self._keys = Keys(spec.listeners[listener].api_keys)
         self._max_body = spec.max_body
         self._routes = Routes(spec, listener, self._catalog)
+        self._idle_paths = tuple(re.compile(pattern) for pattern in spec.looked_at_only)
         self._note = link.note
         self._pages = Pages(self._catalog, self._keys, link)
 
@@ -90,7 +92,9 @@ class App:
         return None
 
     def _look(self, environ: Environ, relayed: Relayed) -> RelayOrder:
-        order = self._order(environ, relayed)
+        return self._if_loaded(self._order(environ, relayed))
+
+    def _if_loaded(self, order: RelayOrder) -> RelayOrder:
         try:
             if order.peer is None:
                 self._pages.check_loaded(order.model)
@@ -109,7 +113,7 @@ class App:
         catalog = self._catalog.only(access.models)
         answer = passed_through(environ, catalog, self._max_body, access.key)
         if isinstance(answer, RelayOrder):
-            return answer
+            return self._if_loaded(answer) if loads_nothing(answer, self._idle_paths) else answer
         headers = [("Location", answer.location), ("Content-Length", "0")]
         start_response("307 Temporary Redirect", headers)
         return ()

@@ -1,5 +1,6 @@
 """`/upstream/{model}/{path}`: any method and path of a model's own server, its percent-encoding kept byte for byte."""
 
+import re
 from dataclasses import dataclass
 from urllib.parse import unquote, urlsplit
 
@@ -84,6 +85,14 @@ def passed_through(
     except BaseException:
         body.close()
         raise
+
+
+def loads_nothing(order: RelayOrder, patterns: tuple[re.Pattern[str], ...]) -> bool:
+    """Whether a pattern is found in its path, as the model's server gets it: no model is loaded for it then."""
+    if not patterns:
+        return False
+    path = unquote(order.head.split(b" ", 2)[1].partition(b"?")[0].decode("latin-1"))
+    return any(pattern.search(path) for pattern in patterns)
 
 
 def _asks_for_websocket(environ: Environ) -> bool:

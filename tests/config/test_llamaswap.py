@@ -201,6 +201,7 @@ def test_selectors_are_aliases_of_their_first_model_here() -> None:
     assert model(spec, "big").aliases == ("best", "first", "spread")
     assert model(spec, "small").aliases == ("warmest",)
     assert spec.preload == ids("small")
+    assert spec.looked_at_only == (r".*\.(js|css|png)$",)
     told = {line.split(": ")[1]: line for line in remarks_on("selectors")}
     assert "without looking at whichever is loaded" in told["selectors.warmest"]
     assert "without looking at how busy they are" in told["selectors.spread"]
@@ -212,7 +213,7 @@ def test_what_has_no_counterpart_is_said() -> None:
     keys = {line.split(": ")[1] for line in remarks_on("selectors")}
 
     assert keys >= {
-        *("captureBuffer", "logToStdout", "ui", "performance", "store", "upstream.ignorePaths"),
+        *("captureBuffer", "logToStdout", "ui", "performance", "store"),
     }
     text = "models: {m: {cmd: llama-server}}\nlogToStdout: none\nlogTimeFormat: kitchen"
     assert [line.split(": ")[1] for line in remarks(text)] == ["logToStdout", "logTimeFormat"]
@@ -292,6 +293,12 @@ WRONG = {
     ),
     "ui: {activity: {session: []}}": (
         "f:2: ui.activity.session: unknown key; did you mean session_id?",
+    ),
+    "upstream: {ignorePaths: ['a', '(']}": (
+        (
+            "f:2: upstream.ignorePaths[1]: is no regular expression: missing ), unterminated subpattern"
+            " at position 0; write for example \\.(js|css|png)$"
+        ),
     ),
     "upstream: {ignore: []}": ("f:2: upstream.ignore: unknown key; did you mean ignorePaths?",),
 }

@@ -1,11 +1,13 @@
 """`/upstream/{model}/{path}`, and what is looked at without loading it."""
 
+import re
 from collections.abc import Mapping
 
 import pytest
 
 from qmsup.errors import SchedulerUnavailableError
 from qmsup.listener.outcome import Dialect
+from qmsup.listener.passthrough import loads_nothing
 from qmsup.listener.relay.order import RelayOrder
 from tests.support.listener_app import (
     LOCKED,
@@ -198,3 +200,17 @@ def test_nothing_else_does(method: str, headers: dict[str, str]) -> None:
     assert not order.upgrades
     assert sent["connection"] == "close"
     assert "upgrade" not in sent
+
+
+def test_paths_may_load_nothing() -> None:
+    patterns = (re.compile(r"\.(js|css)$"), re.compile("^/ws$"))
+
+    def loads_nothing_at(path: str) -> bool:
+        return loads_nothing(_order("GET", f"/upstream/chat{path}"), patterns)
+
+    assert loads_nothing_at("/static/a.js?v=1")
+    assert loads_nothing_at("/a%2Ejs")
+    assert loads_nothing_at("/ws")
+    assert not loads_nothing_at("/ws/x")
+    assert not loads_nothing_at("/?x=a.js")
+    assert not loads_nothing(_order("GET", "/upstream/chat/a.js"), ())

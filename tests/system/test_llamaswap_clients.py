@@ -33,7 +33,12 @@ def box() -> Iterator[Box]:
             "settings": {"groups": {"both": {"members": ["told", "quiet"], "swap": True}}},
         }
     }
-    keys: dict[str, Any] = {"includeAliasesInList": True, "logToStdout": "both", "captureBuffer": 5}
+    keys: dict[str, Any] = {
+        "includeAliasesInList": True,
+        "logToStdout": "both",
+        "captureBuffer": 5,
+        "upstream": {"ignorePaths": [r"\.ico$"]},
+    }
     with serving(models, routing=routing, **keys) as box:
         yield box
 
@@ -105,6 +110,17 @@ def test_loading_is_told_for_the_model_that_says_so_alone(box: Box) -> None:
 def test_a_model_s_own_paths_are_reached(box: Box) -> None:
     assert get(box, "/upstream/told/health").status_code == 200
     assert get(box, "/upstream/alias/v1/models").json()["data"]
+
+
+def test_paths_that_load_nothing_do_not(box: Box) -> None:
+    get(box, "/unload")
+
+    answer = get(box, "/upstream/told/favicon.ico")
+
+    assert answer.json()["error"]["code"] == "model_not_loaded"
+    assert running(box) == []
+    box.chat("told")
+    assert "model_not_loaded" not in get(box, "/upstream/told/favicon.ico").text
 
 
 def test_logs_are_plain_text(box: Box) -> None:
