@@ -31,6 +31,10 @@ class Names:
     def __init__(self, written: Iterable[str], shape: Shape, problems: Problems) -> None:
         self._ids = frozenset(written)
         self._aliases = {alias: name for name, m in shape.models.items() for alias in m.aliases}
+        self._elsewhere = {model for peer in shape.peers.values() for model in peer.models}
+        self._elsewhere.update(model for host in shape.hosts.values() for model in host.models)
+        # What a host has is known for sure only once it has been asked.
+        self._may_be_any = any(not host.models for host in shape.hosts.values())
         self._problems = problems
 
     def check(self, name: str, path: Path) -> None:
@@ -43,6 +47,14 @@ class Names:
         model = name if name in self._ids else self._aliases.get(name, name)
         self.check(model, path)
         return ModelId(model)
+
+    def served_called(self, name: str, path: Path) -> ModelId:
+        """The same, where models of peers and hosts count, too."""
+        if name in self._ids or name in self._aliases:
+            return self.model_called(name, path)
+        if name not in self._elsewhere and not self._may_be_any:
+            self.check(name, path)
+        return ModelId(name)
 
     def is_model(self, name: str) -> bool:
         """Whether a model is called so. With no model at all there is nothing to compare with."""
@@ -154,7 +166,7 @@ def resolve_keys(
         models = None
         if section.models is not None:
             called = enumerate(section.models)
-            models = frozenset(names.model_called(m, (*place, "models", n)) for n, m in called)
+            models = frozenset(names.served_called(m, (*place, "models", n)) for n, m in called)
             if not models:
                 text = "names no model; remove the line to allow every model"
                 problems.follow((*place, "models"), text)

@@ -47,6 +47,21 @@ def test_no_key_shows_in_an_error(line: str) -> None:
     assert "sk-" not in f"{caught.value} {caught.value!r} {caught.value.problems}"
 
 
+@pytest.mark.parametrize(
+    "elsewhere",
+    [
+        "peers: {far: {proxy: 'http://10.0.0.2:8080', models: [big]}}",
+        "hosts: {box: {url: 'http://10.0.0.2:8080', models: {big: {}}}}",
+        "hosts: {box: {url: 'http://10.0.0.2:8080'}}",
+    ],
+)
+def test_a_key_may_be_for_models_of_other_machines(elsewhere: str) -> None:
+    spec = parse(f"{OK_MODELS}apiKeys: [{{key: k, models: [big]}}]\n{elsewhere}")
+
+    (key,) = spec.listeners[ListenerName("main")].api_keys
+    assert key.models == {"big"}
+
+
 HASHED = "sha256:" + "0" * 64
 
 
