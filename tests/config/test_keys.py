@@ -59,7 +59,7 @@ def test_a_key_may_be_for_models_of_other_machines(elsewhere: str) -> None:
     spec = parse(f"{OK_MODELS}apiKeys: [{{key: k, models: [big]}}]\n{elsewhere}")
 
     (key,) = spec.listeners[ListenerName("main")].api_keys
-    assert key.models == {"big"}
+    assert key.models == {ModelId("big")}
 
 
 HASHED = "sha256:" + "0" * 64
