@@ -157,10 +157,17 @@ def shown(path: Path, value: object) -> str:
             return ""
 
 
+_MEANT = {"command": "cmd"}
+"""What looks more like another key than like the one that is meant."""
+
+
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """`; did you mean estVramGB?`, or nothing. Case and underscores do not count: `est_vram_gb` is near."""
     by_shape = {_shape(k): k for k in islice(known, _COMPARED)}
-    near = difflib.get_close_matches(_shape(word[:_SHOWN]), by_shape, n=1, cutoff=0.6)
+    shape = _shape(word[:_SHOWN])
+    near = difflib.get_close_matches(shape, by_shape, n=1, cutoff=0.6)
+    if _MEANT.get(shape) in by_shape:
+        near = [_MEANT[shape]]
     return f"; did you mean {key_text(by_shape[near[0]])}?" if near else ""
 
 

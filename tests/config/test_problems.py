@@ -126,3 +126,8 @@ def test_near_words_are_suggested(word: str) -> None:
 
 def test_far_words_are_not_suggested() -> None:
     assert did_you_mean("zzz", ["cmd", "estVramGB"]) == ""
+
+
+def test_what_is_meant_counts_for_more_than_what_looks_alike() -> None:
+    assert did_you_mean("command", ["cmd", "compat"]) == "; did you mean cmd?"
+    assert did_you_mean("command", ["compat"]) == "; did you mean compat?"

@@ -89,6 +89,14 @@ def test_ps_is_a_table_in_which_no_name_is_cut(scheduler: StandInScheduler, qmsu
     assert notes == ["", f"{NAME}: exit code 1: no such file", "VRAM budget 24.0G"]
 
 
+def test_ps_tells_of_a_pin_where_a_hold_would_be(scheduler: StandInScheduler, qmsup: Run) -> None:
+    scheduler.says("ps", {"models": [{"name": "chat", "state": "stopped", "pinned": True}]})
+
+    heading, chat = (line.split() for line in qmsup("ps").out.splitlines())
+
+    assert chat[heading.index("HOLD")] == "pinned"
+
+
 def test_ps_tells_what_was_measured_in_a_table_of_its_own(
     scheduler: StandInScheduler, qmsup: Run
 ) -> None:

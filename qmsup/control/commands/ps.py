@@ -35,8 +35,8 @@ _SIZES = (
 def command(*, as_json: bool, timeout: float) -> None:
     """Show the models, what they use and what they do.
 
-    HOLD is how much longer a model is kept for a client that is likely to come back, TTL the idle time left
-    before it is unloaded. VRAM is what a model is charged. Once any was measured, a second table tells its parts:
+    HOLD is how much longer a model is kept for a client that is likely to come back, or that it is pinned; TTL the
+    idle time left before it is unloaded. VRAM is what a model is charged. Once any was measured, a second table tells its parts:
     the configuration's ESTIMATE, what was MEASURED and counts from then on, and the PEAK of the child that runs.
     """
     answer = options.ask("ps", within=timeout)
@@ -93,7 +93,7 @@ def _row(model: bodies.Model) -> tuple[str, ...]:
         table.text_of(model.ctx),
         table.text_of(model.inflight),
         table.text_of(model.queued),
-        table.duration(model.hold_s),
+        "pinned" if model.pinned else table.duration(model.hold_s),
         table.duration(model.ttl_s),
         table.duration(model.age_s),
     )
