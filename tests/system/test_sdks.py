@@ -1,9 +1,14 @@
 """The official SDKs against the real llama-server: through qmsup they get what they get from the child itself."""
 
 import base64
+import json
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import anthropic
@@ -272,6 +277,30 @@ def test_a_message_calls_a_tool(clients: Clients) -> None:
 
     assert said.stop_reason == "tool_use"
     assert any(part.type == "tool_use" and part.name == "look" for part in said.content)
+
+
+@pytest.mark.parametrize("flags", [[], ["--no-stream"]], ids=["streaming", "whole"])
+def test_the_llm_command_says_the_same(clients: Clients, flags: list[str], tmp_path: Path) -> None:
+    def ask(url: str) -> str:
+        models = [{"model_id": "m", "model_name": MODEL, "api_base": url, "api_key_name": "k"}]
+        (tmp_path / "extra-openai-models.yaml").write_text(json.dumps(models))
+        asked = ["llm", "-m", "m", "--key", "none", "--no-log", *flags, "hi"]
+        options = {**SAME, "max_tokens": 8}
+        asked += [word for k, v in options.items() for word in ("-o", k, str(v))]
+        ran = subprocess.run(
+            [sys.executable, "-m", *asked],
+            env={**os.environ, "LLM_USER_PATH": str(tmp_path)},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout
+
+    told = ask(clients.box.url("/v1"))
+    assert MODEL in told
+    assert told == ask(f"{clients.direct(MODEL)}/v1")
 
 
 def test_tokens_are_counted_the_same(clients: Clients) -> None:
