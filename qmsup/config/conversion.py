@@ -14,8 +14,8 @@ from qmsup.config.foreign import ForeignKeys
 from qmsup.config.loading import parse_and_remark, text_of_file
 from qmsup.config.macros import REFERENCE
 from qmsup.config.routing import unfold
-from qmsup.config.selectors import make_aliases
 from qmsup.config.shape import keys_of
+from qmsup.config.stand_ins import make_aliases
 
 _WIDTH = 110
 _HEADS: dict[str, str] = {

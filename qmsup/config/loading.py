@@ -14,8 +14,8 @@ from qmsup.config.models import loads_are_shown, resolve_models
 from qmsup.config.problems import Path, TooManyProblemsError
 from qmsup.config.remarks import remark_on
 from qmsup.config.routing import unfold
-from qmsup.config.selectors import make_aliases
 from qmsup.config.shape import Shape
+from qmsup.config.stand_ins import make_aliases
 from qmsup.config.upstream import resolve_upstream
 from qmsup.config.wording import examine, say
 from qmsup.errors import ConfigError
