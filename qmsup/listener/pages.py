@@ -80,6 +80,7 @@ _RULES = (
     *((path, "relayed", "POST") for path in RELAYED if not path.endswith("/")),
     *((path, "relayed", "GET") for path in LOOKED_AT if not path.endswith("/")),
     *(("/upstream/<path:model>", "relayed", method) for method in METHODS.split(", ")),
+    *(("/route/<path:model>", "relayed", method) for method in METHODS.split(", ")),
 )
 
 
