@@ -59,7 +59,7 @@ def test_a_key_may_be_for_models_of_other_machines(elsewhere: str) -> None:
     spec = parse(f"{OK_MODELS}apiKeys: [{{key: k, models: [big]}}]\n{elsewhere}")
 
     (key,) = spec.listeners[ListenerName("main")].api_keys
-    assert key.models == {ModelId("big")}
+    assert key.models == frozenset({ModelId("big")})
 
 
 HASHED = "sha256:" + "0" * 64
