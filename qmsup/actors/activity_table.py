@@ -37,6 +37,8 @@ TABLE = """
 """
 _INSERT = f"INSERT INTO activity ({', '.join(FIELDS)}) VALUES ({', '.join('?' * len(FIELDS))})"  # noqa: S608 - names of ours
 
+_SELECT = f"SELECT {', '.join(FIELDS)} FROM activity ORDER BY id DESC LIMIT ?"  # noqa: S608 - the same
+
 
 def keep(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
     """Add rows.
@@ -47,6 +49,16 @@ def keep(connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
     with connection:
         connection.execute("BEGIN IMMEDIATE")
         connection.executemany(_INSERT, rows)
+
+
+def recent(connection: sqlite3.Connection, most: int) -> list[Row]:
+    """The last rows, oldest first.
+
+    Raises:
+        sqlite3.Error: they could not be read.
+    """
+    found = connection.execute(_SELECT, (most,)).fetchall()
+    return [tuple(row) for row in reversed(found)]
 
 
 def trim(connection: sqlite3.Connection, most: int = MOST, oldest: Seconds = OLDEST) -> None:

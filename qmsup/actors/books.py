@@ -88,6 +88,7 @@ class Bookkeeper(pykka.ThreadingActor):
         tell: Callable[[Booked], None],
         publish: Callable[[Look], None],
         keep: Callable[[list[Row]], None],
+        recall: Callable[[int], list[Row]],
     ) -> None:
         """Made by the scheduler actor.
 
@@ -95,11 +96,13 @@ class Bookkeeper(pykka.ThreadingActor):
             tell: takes answers.
             publish: takes what those who look on are to see.
             keep: takes rows for the disk.
+            recall: tells the last ones of former lives.
         """
         super().__init__()
         self._tell = tell
         self._publish = publish
         self._keep = keep
+        self._recall = recall
         self._tallies = Tallies()
         self._recent: deque[Row] = deque(maxlen=_RECENT)
         self._is_wanted = False
@@ -121,6 +124,10 @@ class Bookkeeper(pykka.ThreadingActor):
                 rows = list(self._recent)[-limit:] if limit > 0 else []
                 told = [finished.told_of(row, to_all=False) for row in rows]
                 self._answer(ask, {"activity": told})
+
+    @override
+    def on_start(self) -> None:
+        self._recent.extend(self._recall(_RECENT))
 
     @override
     def on_failure(self, *_: object) -> None:
@@ -185,7 +192,10 @@ class Books:
         self._spec: Spec | None = None
         self._known: frozenset[str] = frozenset()
         self._keeper = Bookkeeper.start(
-            tell=tell, publish=_unless_dead(feed), keep=store.keep_activity
+            tell=tell,
+            publish=_unless_dead(feed),
+            keep=store.keep_activity,
+            recall=store.recent_activity,
         )
         self.note: Callable[[Turn, Seconds], None] = self._turns.note
         """Something happened, and this is what was decided, in so much time."""

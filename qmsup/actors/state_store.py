@@ -58,8 +58,15 @@ class KeepActivity:
     rows: Sequence[Row]
 
 
+@dataclass(frozen=True, slots=True)
+class RecallActivity:
+    """Tell what became of the last requests, so many at most."""
+
+    most: int
+
+
 class StateStore(pykka.ThreadingActor):
-    """Tell it Remember, Recall, KeepStanding, RecallStanding and KeepActivity.
+    """Tell it Remember, Recall, KeepStanding, RecallStanding, KeepActivity and RecallActivity.
 
     What is told in one order is written in that order.
     """
@@ -75,8 +82,9 @@ class StateStore(pykka.ThreadingActor):
 
     @override
     def on_receive(
-        self, message: Remember | Recall | KeepStanding | RecallStanding | KeepActivity
-    ) -> list[FootprintMeasured] | str:
+        self,
+        message: Remember | Recall | KeepStanding | RecallStanding | KeepActivity | RecallActivity,
+    ) -> list[FootprintMeasured] | list[Row] | str:
         match message:
             case KeepStanding(text=text):
                 self._attempt(lambda db: _keep_standing(db, text))
@@ -88,6 +96,10 @@ class StateStore(pykka.ThreadingActor):
             case KeepActivity(rows=rows):
                 self._attempt(lambda db: self._keep_activity(db, rows))
                 return ""
+            case RecallActivity(most=most):
+                last: list[Row] = []
+                self._attempt(lambda db: last.extend(activity_table.recent(db, most)))
+                return last
             case Remember():
                 self._attempt(
                     lambda db: footprints.keep(db, footprints.key_of(message.argv), message)
@@ -211,6 +223,14 @@ class StateOnDisk:
         """Keep what became of requests. For any thread."""
         with contextlib.suppress(pykka.ActorDeadError):  # the process is ending
             self._store.tell(KeepActivity(rows))
+
+    def recent_activity(self, most: int) -> list[Row]:
+        """What became of the last requests, oldest first. Waits, but not for long. For any thread."""
+        asked = self._store.ask(RecallActivity(most), block=False)
+        try:
+            return list(asked.get(timeout=_WAIT_AT_START))
+        except (pykka.Timeout, pykka.ActorDeadError):
+            return []
 
     def standing(self) -> str:
         """How things stood at the end of the former life; "" = nobody knows. Waits, but not for long."""

@@ -48,6 +48,14 @@ def test_a_row_holds_what_was_told(db: sqlite3.Connection) -> None:
     assert cursor.fetchall() == [("main", "m", 200, "finished", 12, None, 5, None, "local")]
 
 
+def test_the_last_rows_are_told_as_they_were_kept(db: sqlite3.Connection) -> None:
+    rows = [row(number) for number in range(5)]
+    activity_table.keep(db, rows)
+
+    assert activity_table.recent(db, 2) == rows[-2:]
+    assert activity_table.recent(db, 9) == rows
+
+
 def test_only_the_newest_rows_are_kept(db: sqlite3.Connection) -> None:
     activity_table.keep(db, [row(number) for number in range(20)])
 

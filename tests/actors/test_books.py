@@ -14,7 +14,15 @@ from qmsup.units import Seconds
 from qmsup.wire import codec
 from qmsup.wire.feed import Item
 from qmsup.wire.listening import Finished
-from tests.support.scheduler_actor import ControlPeer, RunningScheduler, WorkerPeer, becomes
+from tests.support.scheduler_actor import (
+    QUICK,
+    ControlPeer,
+    RunningScheduler,
+    WorkerPeer,
+    becomes,
+    models_of,
+    scheduler_of,
+)
 
 MAIN = ListenerName("main")
 
@@ -135,6 +143,18 @@ def test_rows_come_to_the_disk(running: RunningScheduler, worker: WorkerPeer) ->
         return found
 
     becomes(rows, [("q-1", 3), ("q-2", None)])
+
+
+def test_a_new_scheduler_knows_what_was_over_before_it_began(places: Path) -> None:
+    with scheduler_of(models_of(QUICK), places) as former:
+        worker, client = former.worker(), former.client()
+        tell(worker, finished(1, tokens_in=3, streaming=True))
+        becomes(lambda: len(client.body("activity")["activity"]), 1)
+
+    with scheduler_of(models_of(QUICK), places) as scheduler:
+        (row,) = scheduler.client("ctl-2").body("activity")["activity"]
+
+    assert (row["request"], row["tokens_in"], bool(row["streaming"])) == ("q-1", 3, True)
 
 
 def test_what_cannot_be_read_is_left_out_and_stops_nothing(

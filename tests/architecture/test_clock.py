@@ -17,6 +17,7 @@ WALL_CLOCK = {
     "qmsup/control/commands/top.py": "a person sees how long",
     "qmsup/daemon/main.py": "a person sees since when",
     "qmsup/listener/pages.py": "clients see `created`",
+    "qmsup/listener/refused.py": "the activity's readers see when",
     "qmsup/listener/relay/account.py": "the access log's readers see when",
 }
 
