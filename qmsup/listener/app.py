@@ -115,6 +115,8 @@ class App:
         if isinstance(answer, RelayOrder):
             return self._if_loaded(answer) if loads_nothing(answer, self._idle_paths) else answer
         headers = [("Location", answer.location), ("Content-Length", "0")]
+        headers += cors_headers(environ.get("HTTP_ORIGIN"))
+        headers.append(("X-QM-Request-Id", new_request_id()))
         start_response("307 Temporary Redirect", headers)
         return ()
 

@@ -93,6 +93,8 @@ def test_a_page_is_sent_to_where_its_links_lead_into_it() -> None:
     ):
         answer = _answer("GET", target)
         assert (answer.status, answer.headers["Location"]) == (307, location)
+        assert answer.headers["X-QM-Request-Id"]
+        assert answer.headers["Vary"] == "Origin"
     assert parsed(_order("POST", "/upstream/chat").head)[0] == "POST / HTTP/1.1"
 
 
