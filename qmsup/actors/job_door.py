@@ -29,12 +29,14 @@ class Visit:
         body: at its start.
         length: of the body, in bytes.
         request: whose grant it comes under; "" = none's.
+        server: the address that the grant named.
     """
 
     method: str
     target: str
     content_type: str
     request: str
+    server: str
     body: BinaryIO
     length: int
 
@@ -179,6 +181,7 @@ class Visitor:
             target=target,
             content_type=headers.get("content-type", ""),
             request=headers.get("x-qm-request-id", ""),
+            server=headers.get("host", ""),
             body=body,
             length=length,
         )

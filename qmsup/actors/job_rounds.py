@@ -53,22 +53,34 @@ class _Round:
 class Rounds:
     """For the watcher's thread alone."""
 
-    def __init__(self, book: JobBook, calls: Calls, report: Callable[[JobWish], None]) -> None:
+    def __init__(
+        self,
+        book: JobBook,
+        calls: Calls,
+        report: Callable[[JobWish], None],
+        on_over: Callable[[JobRecord], None],
+    ) -> None:
         """Nothing is looked after yet.
 
         Args:
             book: of all jobs.
             calls: carries the questions.
             report: takes what the scheduler is to do about leases.
+            on_over: called when a job has ended.
         """
         self._book = book
         self._calls = calls
         self._report = report
+        self._on_over = on_over
         self._running: dict[LeaseId, _Round] = {}
         self._ended: dict[str, JobRecord] = {}
 
-    def recall(self) -> None:
-        """Go on with what a former life looked after. Who still runs the scheduler is asked for first."""
+    def recall(self) -> list[JobRecord]:
+        """Go on with what a former life looked after. Who still runs the scheduler is asked for first.
+
+        Returns:
+            The jobs that have not ended.
+        """
         now = time.monotonic()
         for record in self._book.read_all():
             if record.ended is not None:
@@ -78,6 +90,7 @@ class Rounds:
             self._running[record.lease] = _Round(
                 record, text, is_sure=False, ask_at=now, renew_at=now
             )
+        return [each.record for each in self._running.values()]
 
     def watch(self, record: JobRecord, text: bytes) -> None:
         """Look after a job that was just begun."""
@@ -208,6 +221,7 @@ class Rounds:
         self._ended[record.id] = record
         self._report(EndJob(lease=record.lease))
         _log.info("job.over", job=record.id, model=record.model, status=job_answers.status_in(text))
+        self._on_over(record)
 
 
 def _may_ask(each: _Round) -> bool:

@@ -33,6 +33,7 @@ from qmsup.actors.job_news import (
     LeaseRefused,
 )
 from qmsup.actors.job_rounds import Rounds
+from qmsup.actors.job_turns import Turns
 from qmsup.errors import Code, Refusal, status_of
 from qmsup.ids import LeaseId, RequestId
 from qmsup.job_ids import job_id, job_path, new_lease_id
@@ -86,9 +87,12 @@ class JobWatcher(pykka.ThreadingActor):
         self._on_break = on_break
         self._book = JobBook()
         self._calls = Calls(self._inbox)
-        self._rounds = Rounds(self._book, self._calls, report)
+        self._rounds = Rounds(self._book, self._calls, report, self._over)
         self._visitors: set[Visitor] = set()
+        self._turns = Turns[_Errand]()
         self._errands: dict[LeaseId, _Errand] = {}
+        self._servers: dict[LeaseId, str] = {}
+        """Whose turn each job has that was begun in this life."""
 
     @staticmethod
     @override
@@ -98,7 +102,8 @@ class JobWatcher(pykka.ThreadingActor):
     @override
     def on_start(self) -> None:
         self._inbox.watch(self._door.fileno(), lambda: Turn(self._let_in))
-        self._rounds.recall()
+        for record in self._rounds.recall():
+            self._turns.hold(record.upstream)
         self._plan()
 
     @override
@@ -129,6 +134,7 @@ class JobWatcher(pykka.ThreadingActor):
                 if (errand := self._errands.pop(lease, None)) is not None:
                     errand.visit.body.close()
                     self._refuse(errand.visitor, refusal)
+                    self._end_turn(errand.visit.server)
             case LeaseEnded(lease=lease, because=because):
                 self._rounds.lease_ended(lease, because)
             case ChildGone(lease=lease):
@@ -153,7 +159,7 @@ class JobWatcher(pykka.ThreadingActor):
 
     def _close(self) -> None:
         self._calls.close()
-        for errand in self._errands.values():
+        for errand in (*self._errands.values(), *self._turns.leave()):
             errand.visit.body.close()
         for visitor in self._visitors:
             visitor.close()
@@ -189,9 +195,9 @@ class JobWatcher(pykka.ThreadingActor):
     def _serve(self, visitor: Visitor, visit: Visit) -> None:
         path = urlsplit(visit.target).path.removesuffix("/")
         if visit.method == "POST" and (kind := _KINDS.get(path)) is not None:
-            lease = new_lease_id()
-            self._errands[lease] = _Errand(visitor, visit, kind)
-            self._report(BeginJob(lease=lease, request=RequestId(visit.request), purpose=kind))
+            errand = _Errand(visitor, visit, kind)
+            if self._turns.take(visit.server, errand):
+                self._begin(errand)
             return
         visit.body.close()
         is_cancel = path.startswith(_JOBS) and path.endswith(_CANCEL) and visit.method == "POST"
@@ -221,7 +227,8 @@ class JobWatcher(pykka.ThreadingActor):
         if visitor.go_on():
             self._part(visitor)
         else:
-            self._inbox.watch(visitor.fileno(), lambda: self._go_on(visitor), events=visitor.events)
+            turn = Turn(partial(self._go_on, visitor))
+            self._inbox.watch(visitor.fileno(), lambda: turn, events=visitor.events)
 
     def _part(self, visitor: Visitor) -> None:
         self._inbox.forget(visitor.fileno())
@@ -230,14 +237,36 @@ class JobWatcher(pykka.ThreadingActor):
 
     # ---- jobs
 
+    def _begin(self, errand: _Errand) -> None:
+        """It is this job's turn: have a lease taken for it."""
+        lease = new_lease_id()
+        self._errands[lease] = errand
+        request = RequestId(errand.visit.request)
+        self._report(BeginJob(lease=lease, request=request, purpose=errand.kind))
+
+    def _drop(self, errand: _Errand) -> None:
+        errand.visit.body.close()
+        self._part(errand.visitor)
+
+    def _over(self, record: JobRecord) -> None:
+        self._end_turn(self._servers.pop(record.lease, record.upstream))
+
+    def _end_turn(self, server: str) -> None:
+        """The next job may be begun, if somebody still wants it."""
+        while (errand := self._turns.end(server)) is not None:
+            if not errand.visitor.is_gone():
+                self._begin(errand)
+                return
+            self._drop(errand)
+
     def _send(self, given: LeaseGiven) -> None:
         """The lease is held: give the job to its server, if somebody still wants it."""
         errand = self._errands.pop(given.lease, None)
         if errand is None or errand.visitor.is_gone():
             self._report(EndJob(lease=given.lease))
             if errand is not None:
-                errand.visit.body.close()
-                self._part(errand.visitor)
+                self._drop(errand)
+                self._end_turn(errand.visit.server)
             return
         visit = errand.visit
         wanted = Wanted(
@@ -264,10 +293,12 @@ class JobWatcher(pykka.ThreadingActor):
                 kind=errand.kind,
             )
             text = job_answers.named(begun.document, record.id, job_path(record.id))
-            self._rounds.watch(record, text)
+            self._servers[record.lease] = errand.visit.server
+            self._rounds.watch(record, text)  # first: who reads the id may ask for it at once
             self._answer(visitor, answer.status, _JSON, text)
             return
         self._report(EndJob(lease=given.lease))
+        self._end_turn(errand.visit.server)
         if isinstance(answer, Answered) and answer.status not in _SUCCESS:
             self._answer(visitor, answer.status, answer.content_type, answer.body)
             return

@@ -47,7 +47,7 @@ def calls() -> Iterator[Calls]:
 
 @pytest.fixture
 def rounds(places: object, calls: Calls, wishes: list[JobWish]) -> Rounds:
-    return Rounds(JobBook(), calls, wishes.append)
+    return Rounds(JobBook(), calls, wishes.append, lambda _: None)
 
 
 def due_of(rounds: Rounds) -> Seconds:
@@ -136,7 +136,7 @@ def test_jobs_of_a_former_life_are_not_asked_for_before_their_child_is_known_to_
     ended = replace(RECORD, id="qm0123456789ac-1", lease=LeaseId("qm0123456789ac"))
     JobBook().keep(ended, b'{"id": "x", "status": "failed"}')
 
-    rounds.recall()
+    assert rounds.recall() == [RECORD]
 
     assert rounds.find(RECORD.id) == RECORD
     assert rounds.find(ended.id) is not None

@@ -9,6 +9,7 @@ from contextlib import closing
 from http.client import RemoteDisconnected
 
 import pytest
+import requests
 
 from qmsup import places as folders
 from qmsup.actors.job_book import KEPT_FOR, JobBook, JobRecord
@@ -192,19 +193,53 @@ def test_who_leaves_once_the_job_is_on_its_way_loses_none() -> None:
 
 def test_a_job_that_waits_in_its_server_is_cancelled_and_one_that_renders_is_not() -> None:
     with watched() as (jobs, server):
-        first, second = jobs.begin(), jobs.begin()
-        jobs.until_status(first, "generating")
+        url = f"http://{server.upstream}/sdcpp/v1/img_gen"
+        theirs = requests.post(url, json=_JOB, timeout=20).json()["id"]  # somebody else's
+        job = jobs.begin()
+        jobs.until_status(job, "queued")
 
-        status, told = jobs.ask("POST", f"/sdcpp/v1/jobs/{second}/cancel")
+        status, told = jobs.ask("POST", f"/sdcpp/v1/jobs/{job}/cancel")
 
-        assert (status, told["id"], told["status"]) == (200, second, "cancelled")
-        assert jobs.document(second) == told
-        assert [wish.lease for wish in jobs.told(EndJob)] == [jobs.told(BeginJob)[1].lease]
-        assert jobs.ask("POST", f"/sdcpp/v1/jobs/{second}/cancel") == (200, told)
-        status, told = jobs.ask("POST", f"/sdcpp/v1/jobs/{first}/cancel")
-        assert (status, "cannot be cancelled" in told["error"]) == (409, True)
+        assert (status, told["id"], told["status"]) == (200, job, "cancelled")
+        assert jobs.document(job) == told
+        jobs.until_ended()
+        assert jobs.ask("POST", f"/sdcpp/v1/jobs/{job}/cancel") == (200, told)
         server.finish()
-        jobs.until_status(first, "completed")
+        until(lambda: _status_of(server, theirs) == "completed")
+        job = jobs.begin()
+        jobs.until_status(job, "generating")
+        status, told = jobs.ask("POST", f"/sdcpp/v1/jobs/{job}/cancel")
+        assert (status, "cannot be cancelled" in told["error"]) == (409, True)
+
+
+def test_a_server_is_given_one_job_at_a_time_in_the_order_in_which_they_came() -> None:
+    with watched() as (jobs, server):
+        first = jobs.begin()
+        jobs.until_status(first, "generating")
+        second = jobs.asks("POST", "/sdcpp/v1/img_gen", _JOB)
+        with socket.socket(socket.AF_UNIX) as client:  # who will not wait for its turn
+            client.connect(str(folders.jobs_socket()))
+            host = f"Host: {server.upstream}\r\nContent-Length: 2\r\n\r\n{{}}"
+            client.sendall(f"POST /sdcpp/v1/img_gen HTTP/1.1\r\n{host}".encode())
+            assert jobs.ask("GET", "/x")[0] == 404  # so it was heard
+        third = jobs.asks("POST", "/sdcpp/v1/vid_gen", _JOB)
+        assert jobs.ask("GET", "/x")[0] == 404
+        assert len(jobs.told(BeginJob)) == 1
+
+        server.finish()
+        job = second.result(20)[1]["id"]
+        jobs.until_status(job, "generating")
+        assert not third.done()
+        server.finish()
+
+        assert third.result(20)[0] == 400  # it makes no videos
+        jobs.until_ended()
+        assert (len(jobs.told(BeginJob)), server.stats()["most_pending"]) == (3, 1)
+
+
+def _status_of(server: SdServer, job: str) -> object:
+    answer = requests.get(f"http://{server.upstream}/sdcpp/v1/jobs/{job}", timeout=20)
+    return answer.json()["status"]
 
 
 @pytest.mark.parametrize(

@@ -115,6 +115,7 @@ class WatchedJobs:
         try:
             sent = b"" if body is None else json.dumps(body).encode()
             headers = {"Content-Type": "application/json", "X-QM-Request-Id": "q-1"}
+            headers["Host"] = self.upstream or "gone"  # as the grant named it
             door.request(method, path, sent, headers)
             answer = door.getresponse()
             return answer.status, json.loads(answer.read())

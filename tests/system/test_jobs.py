@@ -165,3 +165,15 @@ def test_whoever_gives_up_waiting_for_a_turn_begins_no_job() -> None:
         port = box.model("paint")["port"]
         assert requests.get(f"http://127.0.0.1:{port}/stats", timeout=5).json()["jobs"] == 1
         assert time.time() - job(box, first)["completed"] < 600
+
+
+def test_a_limit_of_several_requests_is_none_of_several_jobs() -> None:
+    with serving({"paint": renderer(concurrencyLimit=4)}) as box, ThreadPoolExecutor(2) as pool:
+        first = begin(box, seconds=600).json()["id"]
+        second = pool.submit(begin, box, seconds=0.1)
+        until(lambda: box.model("paint")["inflight"] == 2)
+        assert requests.get(box.url("/upstream/paint/stats"), timeout=20).json()["jobs"] == 1
+
+        finish(box, first)
+
+        assert until_over(box, second.result(20).json()["id"])["status"] == "completed"
