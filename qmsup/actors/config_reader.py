@@ -76,4 +76,6 @@ class ConfigReader(pykka.ThreadingActor):
         except Exception as error:  # noqa: BLE001 - the asker is to hear of our bug, and the next reload may do better
             _log.exception("config.broken")
             return ConfigRefused(ask=ask, problems=(f"a bug of qmsup: {error!r}; see its log",))
+        for remark in found.remarks:
+            _log.warning("config.remark", text=remark)
         return ConfigRead(ask=ask, spec=found.spec, copy=copy)

@@ -41,6 +41,17 @@ def test_a_good_file_is_told_with_its_copy_each_time_as_it_is_then(
         assert config.load(read.copy.path) == read.spec
 
 
+def test_what_means_less_here_is_in_the_log(
+    tmp_path: Path, said: Said, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "c.yaml").write_text("captureBuffer: 5\nmodels: {a: {cmd: llama-server}}")
+
+    reader(tmp_path, said).tell(ReadFile())
+
+    assert isinstance(said.get(timeout=10), ConfigRead)
+    assert [record.getMessage() for record in caplog.records] == ["config.remark"]
+
+
 def test_every_problem_of_a_bad_file_is_told(tmp_path: Path, said: Said) -> None:
     (tmp_path / "c.yaml").write_text("models: {a: {}}\nstartPort: 0")
 
