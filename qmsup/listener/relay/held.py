@@ -337,9 +337,8 @@ class Held:
         elif not self._goes_elsewhere():
             self._say(exchange.upstream_closed())
 
-    def _end_tunnel(self) -> None:
-        self._exchange.tunnel_ended()
-        self._say(b"")
+    def _end_tunnel(self, broken: str) -> None:
+        self._say(self._exchange.tunnel_ended(broken))
 
     def _lose(self, error: OSError) -> None:
         """The connection to the upstream could not be made, or broke."""

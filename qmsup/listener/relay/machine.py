@@ -210,11 +210,14 @@ class Exchange:
         self.ending = Ending.CLOSE
         self.outcome = Outcome.ABANDONED
 
-    def tunnel_ended(self) -> None:
-        """One of the two sides of a tunnel has nothing more to say."""
+    def tunnel_ended(self, broken: str) -> bytes:
+        """One of the two sides of a tunnel has nothing more to say; `broken` says how the upstream was lost, if so."""
+        if broken:
+            return self.upstream_lost(broken)
         self.phase = Phase.DONE
         self.ending = Ending.CLOSE
         self.outcome = Outcome.FINISHED
+        return b""
 
     def tokens(self) -> tuple[int | None, int | None]:
         """Tokens of the prompt and of the answer, as far as the answer told them; None = it did not."""

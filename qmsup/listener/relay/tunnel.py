@@ -43,8 +43,8 @@ class Tunnel:
         loop: Loop,
         client: socket.socket,
         upstream: socket.socket,
-        on_end: Callable[[], None],
-        on_break: Callable[[], None],
+        on_end: Callable[[str], None],
+        on_leave: Callable[[], None],
     ) -> None:
         """Begin. Both are watched already, and the client's end is looked for whatever happens.
 
@@ -52,15 +52,16 @@ class Tunnel:
             loop: theirs.
             client: its socket.
             upstream: its socket.
-            on_end: called once when a side has ended in order, and the other has taken all of it.
-            on_break: called instead when a connection broke, or the client left before it was sent everything.
+            on_end: called once when a side has ended in order, and the other has taken all of it; or with how the
+                upstream's connection broke.
+            on_leave: called instead when the client's broke, or it left before it was sent everything.
         """
         self._sent = 0
         self._loop = loop
         self._client = _Side(client, _RDHUP)
         self._upstream = _Side(upstream, 0)
         self._on_end = on_end
-        self._on_break = on_break
+        self._on_leave = on_leave
         self._is_over = False
         loop.watch(client.fileno(), _IN | _RDHUP, self._on_client)
         loop.watch(upstream.fileno(), _IN, self._on_upstream)
@@ -84,11 +85,11 @@ class Tunnel:
 
     def give_up(self) -> None:
         """Our own mistake: end this one."""
-        self._break()
+        self._leave()
 
     def _on_client(self, event: int) -> None:
         if event & _RDHUP and self._upstream.rest:
-            self._break()  # it left, and may have left more than the other side takes
+            self._leave()  # it left, and may have left more than the other side takes
             return
         self._on_event(self._client, self._upstream, event)
 
@@ -109,14 +110,14 @@ class Tunnel:
             data = side.sock.recv(_READ)
         except BlockingIOError:
             return
-        except OSError:
-            self._break()
+        except OSError as error:
+            self._break(side, error)
             return
         if data:
             self._give(other, data)
         else:
             self.stop()
-            self._on_end()
+            self._on_end("")
 
     def _give(self, side: _Side, data: bytes) -> None:
         data = side.rest + data
@@ -124,8 +125,8 @@ class Tunnel:
             taken = side.sock.send(data)
         except BlockingIOError:
             taken = 0
-        except OSError:
-            self._break()
+        except OSError as error:
+            self._break(side, error)
             return
         if taken or not side.rest:
             side.since = self._loop.now
@@ -156,7 +157,14 @@ class Tunnel:
             self._loop.change(fd, wanted)
         side.watched = wanted
 
-    def _break(self) -> None:
+    def _break(self, side: _Side, error: OSError) -> None:
+        if self._is_over or side is self._client:
+            self._leave()
+        else:
+            self.stop()
+            self._on_end(f"the connection broke ({error.strerror})")
+
+    def _leave(self) -> None:
         if not self._is_over:
             self.stop()
-            self._on_break()
+            self._on_leave()

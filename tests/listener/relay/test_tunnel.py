@@ -1,6 +1,7 @@
 """Connections that speak another protocol: a plain pipe both ways, over real sockets."""
 
 import socket
+import struct
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
@@ -10,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from qmsup.listener.relay.loop import Loop
+from qmsup.listener.relay.tunnel import Tunnel
 from qmsup.wire.listening import Ask, CutOff, Done
 from tests.support.granting import GrantingScheduler, grant
 from tests.support.relaying import (
@@ -156,6 +159,43 @@ def test_a_lease_that_is_void_resets_it(both: tuple[Relaying, GrantingScheduler]
         with pytest.raises(ConnectionResetError):
             client.recv(1)
     engine.until(lambda: engine.engine.held == 0)
+
+
+def test_a_server_whose_connection_breaks_has_failed_and_the_client_sees_it(
+    both: tuple[Relaying, GrantingScheduler],
+) -> None:
+    def drop(connection: socket.socket, _request: bytes) -> None:
+        connection.sendall(SWITCH)
+        connection.recv(1)
+        connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.close()
+
+    with upstream(drop) as child, opened(both, child) as client:
+        read_until(client, b"\r\n\r\n")
+        client.sendall(b"x")
+        with pytest.raises(ConnectionResetError):
+            client.recv(1)
+
+    assert both[1].hears(Done).outcome == "failed"
+
+
+def test_a_side_that_takes_nothing_for_minutes_is_stalled() -> None:
+    loop = Loop()
+    ends = [socket.socketpair(), socket.socketpair()]
+    for ours, _ in ends:
+        ours.setblocking(False)
+    tunnel = Tunnel(loop, ends[0][0], ends[1][0], lambda _broken: None, lambda: None)
+
+    tunnel.send(LARGE)
+    now = loop.now
+
+    assert not tunnel.is_stalled(now + 299)
+    assert tunnel.is_stalled(now + 301)
+    assert 0 < tunnel.stop() < len(LARGE)
+    loop.close()
+    for pair in ends:
+        for end in pair:
+            end.close()
 
 
 def test_an_ordinary_answer_is_one_all_the_same(
