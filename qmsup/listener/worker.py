@@ -31,6 +31,7 @@ from qmsup.listener.arrival import Arrival, Arriving, arrival_of
 from qmsup.listener.awaited import await_body
 from qmsup.listener.deployment import Deployment, deployment_from_environment
 from qmsup.listener.descriptors import raise_limit
+from qmsup.listener.gunicorn_parts import gunicorn_moved
 from qmsup.listener.idle import Idle
 from qmsup.listener.inline import READ, Relayed
 from qmsup.listener.link import Link
@@ -186,6 +187,7 @@ class RelayWorker(gthread.ThreadWorker):
         former, self._serving = self._serving.spec, serving
         spec = serving.spec
         self.link.grace = spec.scheduler_grace
+        self.engine.dismiss()  # who looks on comes again, and shows a key that is good now
         self.cfg.set("accesslog", "-" if spec.access_log else None)
         if (former.log_level, former.log_format) != (spec.log_level, spec.log_format):
             log.set_up(level=spec.log_level, style=spec.log_format)
@@ -369,30 +371,6 @@ class RelayWorker(gthread.ThreadWorker):
     @override
     def _cap_keepalive(self, deadline: float) -> None:  # type: ignore[misc]  # unknown to the stubs
         self._idle.end_by(deadline)
-
-
-def gunicorn_moved() -> list[str]:
-    """The internals of gunicorn that this worker leans on and that are not where they were."""
-    worker = [
-        "_cap_keepalive",
-        "_keepalive_after",
-        "accept",
-        "enqueue_req",
-        "finish_request",
-        "handle",
-        "handle_error",
-        "handle_request",
-        "init_process",
-        "load_wsgi",
-        "murder_keepalived",
-        "run",
-        "wait_for_and_dispatch_events",
-    ]
-    conn = ["close", "init"]
-    request = ["_expected_100_continue", "force_close"]
-    missing = [f"ThreadWorker.{name}" for name in worker if not hasattr(gthread.ThreadWorker, name)]
-    missing += [f"Request.{name}" for name in request if not hasattr(Request, name)]
-    return missing + [f"TConn.{name}" for name in conn if not hasattr(gthread.TConn, name)]
 
 
 def _deployment_of(application: object) -> Deployment:

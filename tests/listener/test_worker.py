@@ -15,7 +15,8 @@ from gunicorn.glogging import Logger
 from gunicorn.workers import gthread
 
 from qmsup import places as our_places
-from qmsup.listener.worker import RelayWorker, gunicorn_moved
+from qmsup.listener.gunicorn_parts import gunicorn_moved
+from qmsup.listener.worker import RelayWorker
 from qmsup.wire import controlling
 from qmsup.wire.controlling import Reply
 from qmsup.wire.listening import Ask, Done, Hello, Leave, Loading

@@ -180,3 +180,19 @@ def test_an_end_of_the_box_does_not_wait_for_who_looks_on() -> None:
             until(lambda: client.is_over, what="the stream ends")
         finally:
             client.close()
+
+
+def test_after_a_reload_who_looks_on_has_to_come_again(box: Box) -> None:
+    client = Listening(box)
+    try:
+        config = box.folder / "config.yaml"
+        config.write_text(
+            json.dumps({**json.loads(config.read_text()), "x-note": "another version"})
+        )
+        assert box.run("reload").returncode == 0
+        until(lambda: client.is_over, what="the stream ends")
+    finally:
+        client.close()
+    again = Listening(box)
+    until(lambda: again.of("modelStatus"))
+    again.close()
