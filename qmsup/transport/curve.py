@@ -13,12 +13,16 @@ import zmq.auth
 from zmq.auth.thread import ThreadAuthenticator
 
 from qmsup.errors import ConfigError
+from qmsup.log import Log
 from qmsup.transport import context
 
 _OWN = ".key_secret"
 _PUBLIC = ".key"
 _DOMAIN = "control"
 _NAME = re.compile(r"[\w.-]+")
+_NO_KEY = (OSError, ValueError, LookupError)
+"""What reading a file raises that is no key."""
+_log = Log("control")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +85,7 @@ def read_keys(path: Path) -> Keys:
     """
     try:
         public, secret = zmq.auth.load_certificate(path)
-    except (OSError, ValueError) as error:
+    except _NO_KEY as error:
         hint = "make keys with `qmsup keys`"
         raise ConfigError((f"cannot read the key file {path} ({error}): {hint}",)) from error
     if secret is None:
@@ -97,9 +101,25 @@ def read_public(path: Path) -> bytes:
     """
     try:
         public, _ = zmq.auth.load_certificate(path)
-    except (OSError, ValueError) as error:
+    except _NO_KEY as error:
         raise ConfigError((f"cannot read the key file {path} ({error})",)) from error
     return public
+
+
+class _Known:
+    """The keys in a folder, as ZeroMQ's authenticator asks for them."""
+
+    def __init__(self, clients: Path) -> None:
+        self._keys: set[bytes] = set()
+        for path in sorted(clients.glob(f"*{_PUBLIC}")):
+            try:
+                self._keys.add(read_public(path))
+            except ConfigError as error:
+                _log.warning("control.key_unreadable", file=str(path), because=str(error))
+
+    def callback(self, _domain: str, key: bytes) -> bool:
+        """Whether a client with this key, in ZeroMQ's letters, comes in."""
+        return key in self._keys
 
 
 @contextmanager
@@ -107,12 +127,13 @@ def admitting(clients: Path) -> Iterator[str]:
     """While this lasts, sockets of the domain that it gives admit the keys in this folder, and no other.
 
     Args:
-        clients: files of public keys, read now.
+        clients: files of public keys, read now. One that cannot be read admits nobody, and keeps nobody out.
     """
+    known = _Known(clients)
     gate = ThreadAuthenticator(context.current())
     gate.start()
     try:
-        gate.configure_curve(domain=_DOMAIN, location=str(clients))
+        gate.configure_curve_callback(domain=_DOMAIN, credentials_provider=known)
         yield _DOMAIN
     finally:
         with contextlib.suppress(zmq.ZMQError):  # the context is ending

@@ -14,6 +14,10 @@ _log = Log("scheduler")
 _MARK = b"\0tcp\0"
 """Before the identity of a peer from there. ZeroMQ lets no peer choose one that begins with a zero."""
 
+_LARGEST = 64 * 1024
+"""Bytes of a message. ZeroMQ takes one in whole before it knows whose key it is under, so a stranger could fill the
+memory; no question is nearly as large."""
+
 
 class RemoteDoor:
     """Receives questions, and sends answers to those who came through here. For one thread, the one that made it."""
@@ -35,7 +39,9 @@ class RemoteDoor:
         try:
             domain = self._open.enter_context(curve.admitting(clients))
             self._router = RouterSocket(
-                endpoint, secure=lambda socket: curve.serve_with(socket, keys, domain)
+                endpoint,
+                largest=_LARGEST,
+                secure=lambda socket: curve.serve_with(socket, keys, domain),
             )
         except BaseException:
             self._open.close()

@@ -30,6 +30,7 @@ class RouterSocket:
         endpoint: str,
         *,
         peer_bound: int = PEER_BOUND,
+        largest: int | None = None,
         secure: Callable[[zmq.Socket[bytes]], None] | None = None,
     ) -> None:
         """Bind; a socket file left by a dead process is replaced.
@@ -37,6 +38,7 @@ class RouterSocket:
         Args:
             endpoint: `ipc://path`; the folder must exist, the path stay under 108 bytes.
             peer_bound: messages kept for one peer that does not read.
+            largest: bytes of a message; a peer that sends a larger one is cut off. None = any.
             secure: sets up who may connect; None = whoever can reach the address.
 
         Raises:
@@ -47,6 +49,8 @@ class RouterSocket:
         self._socket.setsockopt(zmq.RCVHWM, 0)
         self._socket.setsockopt(zmq.SNDHWM, peer_bound)
         self._socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
+        if largest is not None:
+            self._socket.setsockopt(zmq.MAXMSGSIZE, largest)
         # A peer may be back before we noticed that its old connection broke: the new one wins. Without
         # this, ROUTER would ignore the newcomer for as long as it lives.
         self._socket.setsockopt(zmq.ROUTER_HANDOVER, 1)

@@ -1,5 +1,7 @@
 """The door to the network: who has a key that is known comes in, and nobody else."""
 
+import contextlib
+import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -87,6 +89,43 @@ def test_an_unknown_key_and_none_at_all_are_not_heard(
     assert len(_received(door, 10.0)) == 1
     for each in (*others, ann):
         each.close()
+
+
+def test_a_stranger_cannot_fill_the_memory(door: RemoteDoor, endpoint: str, keys: Path) -> None:
+    host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
+    greeting = b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"CURVE".ljust(20, b"\0") + bytes(32)
+    huge = b"\x06" + (2**33).to_bytes(8, "big")
+    with socket.create_connection((host, int(port)), timeout=10.0) as stranger:
+        stranger.sendall(greeting + huge)
+
+        with contextlib.suppress(ConnectionResetError):
+            while stranger.recv(4096):  # its own greeting, and then the end
+                pass
+
+    ann = _client(endpoint, keys, "ann")
+    ann.send([QUESTION])
+    assert _received(door, 10.0), "who has a key is heard all the same"
+    ann.close()
+
+
+@pytest.mark.parametrize("text", ["", "nonsense", "public-key", "public-key = 'short'", None])
+def test_a_file_that_is_no_key_keeps_nobody_out(
+    endpoint: str, keys: Path, text: str | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    wrong = keys / "clients" / "aaa.key"
+    if text is None:
+        wrong.mkdir()
+    else:
+        wrong.write_text(text)
+    door = RemoteDoor(endpoint, secret_key=keys / "server.key_secret", clients=keys / "clients")
+    ann = _client(endpoint, keys, "ann")
+    ann.send([QUESTION])
+
+    assert _received(door, 10.0)
+    assert ("control.key_unreadable" in caplog.messages) == ("short" not in (text or ""))
+    ann.close()
+    door.close()
+    context.destroy()
 
 
 def test_an_answer_goes_out_by_the_door_that_its_question_came_in_by(
