@@ -8,11 +8,12 @@ from tests.support.tree import ROOT, modules
 # Modules that read the wall clock → what for. None of it decides when something happens in one life of a process.
 WALL_CLOCK = {
     "qmsup/actors/activity_table.py": "people see when",
+    "qmsup/actors/chronicle.py": "the journal's readers see when",
     "qmsup/actors/feed.py": "subscribers see when",
     "qmsup/actors/footprints.py": "when a size was measured outlives the scheduler, and its machine",
     "qmsup/actors/job_book.py": "when a job ended outlives the scheduler",
     "qmsup/actors/job_rounds.py": "the same",
-    "qmsup/actors/scheduler.py": "the journal's readers see when",
+    "qmsup/actors/scheduler.py": "the same",
     "qmsup/control/commands/status.py": "a person sees since when",
     "qmsup/control/commands/top.py": "a person sees how long",
     "qmsup/daemon/main.py": "a person sees since when",
