@@ -49,6 +49,7 @@ class Model(msgspec.Struct, kw_only=True, frozen=True):
         ctx: tokens of context.
         hold_s: how much longer it is kept for a client that is likely to come back.
         ttl_s: idle time left before it is unloaded.
+        pinned: an operator wants it to stay.
         age_s: since its child was spawned.
         error: why the last start failed.
     """
@@ -68,6 +69,7 @@ class Model(msgspec.Struct, kw_only=True, frozen=True):
     queued: int | None = None
     hold_s: float | None = None
     ttl_s: float | None = None
+    pinned: bool = False
     age_s: float | None = None
     error: str | None = None
 
