@@ -13,6 +13,8 @@ from qmsup.listener.body import Environ
 from qmsup.spec import KeySpec
 
 _DIGEST = "sha256:"
+_OF_PROXIES = ("HTTP_X_FORWARDED_FOR", "HTTP_FORWARDED", "HTTP_X_REAL_IP", "HTTP_VIA")
+"""With one of them, the address is a proxy's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,7 +98,7 @@ def _refused(message: str) -> RequestError:
 
 
 def _is_local(environ: Environ) -> bool:
-    if "HTTP_X_FORWARDED_FOR" in environ or "HTTP_FORWARDED" in environ:
+    if any(header in environ for header in _OF_PROXIES):
         return False
     try:
         return ipaddress.ip_address(environ.get("REMOTE_ADDR", "")).is_loopback

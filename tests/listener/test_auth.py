@@ -204,6 +204,8 @@ def test_the_operators_business_takes_a_key_of_the_operators(method: str, path: 
         ("::1", {}, True),
         ("192.0.2.7", {}, False),
         ("127.0.0.1", {"X-Forwarded-For": "192.0.2.7"}, False),
+        ("127.0.0.1", {"Via": "1.1 nginx"}, False),
+        ("127.0.0.1", {"X-Real-Ip": "127.0.0.1"}, False),
         ("127.0.0.1", {"Origin": "http://evil.example"}, False),
         ("127.0.0.1", {"Origin": "http://127.0.0.1:8080"}, True),
         ("127.0.0.1", {"Sec-Fetch-Site": "cross-site"}, False),
