@@ -13,9 +13,8 @@ from qmsup.config.document import Document, Value, WrittenFloat, WrittenInt, pla
 from qmsup.config.foreign import ForeignKeys
 from qmsup.config.loading import parse_and_remark, text_of_file
 from qmsup.config.macros import REFERENCE
-from qmsup.config.routing import unfold
 from qmsup.config.shape import keys_of
-from qmsup.config.stand_ins import make_aliases
+from qmsup.config.theirs import bring_over
 
 _WIDTH = 110
 _HEADS: dict[str, str] = {
@@ -55,8 +54,7 @@ def converted(text: str, *, name: str, env: Mapping[str, str]) -> str:
     """
     document = read(text)
     _, remarks = parse_and_remark(text, name=name, env=_AnyEnvironment(env))
-    unfold(document)
-    make_aliases(document)
+    bring_over(document)
     root = _kept(document)
     parts = [_preface(name, root, remarks)]
     if not root.get("listeners"):

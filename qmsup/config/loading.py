@@ -13,9 +13,8 @@ from qmsup.config.matrix import resolve_matrix
 from qmsup.config.models import loads_are_shown, resolve_models
 from qmsup.config.problems import Path, TooManyProblemsError
 from qmsup.config.remarks import remark_on
-from qmsup.config.routing import unfold
 from qmsup.config.shape import Shape
-from qmsup.config.stand_ins import make_aliases
+from qmsup.config.theirs import bring_over
 from qmsup.config.upstream import resolve_upstream
 from qmsup.config.wording import examine, say
 from qmsup.errors import ConfigError
@@ -122,8 +121,7 @@ def _resolve(document: Document, env: Mapping[str, str]) -> Spec | None:
             state = "is empty" if document.root is None else "is no mapping of keys"
             problems.add((), f"{state}; write at least one model, for example `{_EXAMPLE}`")
         return None
-    unfold(document)
-    make_aliases(document)
+    bring_over(document)
     shape = _fit(macros.expand(document, env), document)
     if shape is None:
         return None

@@ -1,13 +1,11 @@
 """`routing:`, where newer files of llama-swap have groups, matrix and priorities: brought to where they are kept here.
 
 It is unfolded before anything else is looked at, so that errors and defaults are those of `groups`, `matrix` and
-`scheduler.priority`. Names of models that there are not are left out with a remark: llama-swap lets them stand.
+`scheduler.priority`.
 """
 
-from collections.abc import Iterator
-
 from qmsup.config.document import Document, Value
-from qmsup.config.problems import Path, Problems, did_you_mean, key_text
+from qmsup.config.problems import Path, Problems, did_you_mean
 
 _KNOWN: dict[Path, tuple[str, ...]] = {
     (): ("router", "scheduler"),
@@ -83,7 +81,6 @@ class _Unfolding:
         priority = _at(self._routing, _PRIORITY[1:])
         if priority is not None:
             self._move(_PRIORITY, ("scheduler", "priority"), priority)
-        self._leave_out_strangers()
 
     def _move(self, old: Path, new: Path, value: Value) -> None:
         home: Value = self._root
@@ -98,35 +95,3 @@ class _Unfolding:
         lines = self._document.lines
         moved = {(*new, *p[len(old) :]): n for p, n in lines.items() if p[: len(old)] == old}
         lines.update(moved)
-
-    def _leave_out_strangers(self) -> None:
-        known = set(self._names())
-        if "router" in (self._routing if isinstance(self._routing, dict) else ()):
-            self._leave_out_members(known)
-        priority = _at(self._root, ("scheduler", "priority"))
-        if _at(self._routing, _PRIORITY[1:]) is not None and isinstance(priority, dict):
-            for name in [name for name in priority if name not in known]:
-                self._stranger(("scheduler", "priority", name), name)
-                del priority[name]
-
-    def _leave_out_members(self, known: set[str]) -> None:
-        groups = self._root.get("groups")
-        for group, section in groups.items() if isinstance(groups, dict) else ():
-            members = section.get("members") if isinstance(section, dict) else None
-            if not isinstance(section, dict) or not isinstance(members, list):
-                continue
-            for at, name in enumerate(members):
-                if isinstance(name, str) and name not in known:
-                    self._stranger(("groups", group, "members", at), name)
-            section["members"] = [m for m in members if not isinstance(m, str) or m in known]
-
-    def _stranger(self, path: Path, name: str) -> None:
-        self._problems.remark(path, f"there is no model {key_text(name)}: it is left out")
-
-    def _names(self) -> Iterator[str]:
-        models = self._root.get("models")
-        for name, section in models.items() if isinstance(models, dict) else ():
-            yield name
-            aliases = section.get("aliases") if isinstance(section, dict) else None
-            for alias in aliases if isinstance(aliases, list) else ():
-                yield str(alias.get("id") if isinstance(alias, dict) else alias)

@@ -219,6 +219,28 @@ def test_what_has_no_counterpart_is_said() -> None:
     assert [line.split(": ")[1] for line in remarks(text)] == ["logToStdout", "logTimeFormat"]
 
 
+def test_names_of_no_model_are_left_out_where_the_file_is_llama_swap_s_own() -> None:
+    text = """
+models: {m: {cmd: llama-server, aliases: [al, {id: other}]}}
+groups: {g: {members: [m, al, gone, 5]}}
+hooks: {on_startup: {preload: [al, other, gone]}}
+scheduler: {priority: {al: 1, gone: 2}}
+"""
+    marked = f"captureBuffer: 0{text}".replace(", 5]", "]")
+
+    spec = parse(marked)
+
+    assert spec.groups[0].members == spec.preload == ids("m")
+    assert spec.scheduler.priority == {ModelId("m"): 1}
+    assert [told.split(": ")[1] for told in remarks(marked)] == [
+        "groups.g.members[1]",
+        "groups.g.members[2]",
+        "hooks.on_startup.preload[2]",
+        "scheduler.priority.gone",
+    ]
+    assert len(problems(text)) == 5
+
+
 def test_older_files() -> None:
     spec = read("older")
 
