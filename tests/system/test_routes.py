@@ -1,5 +1,6 @@
 """Routes over two machines, as a client sees them."""
 
+import json
 import threading
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -260,3 +261,41 @@ def test_a_killed_scheduler_loses_no_stream_no_place_and_no_count() -> None:
         assert all("[DONE]" in text for text in texts)
         assert b.stats()["requests"] == 3
         until(lambda: _counts(box) == (0, 0), what="nothing in flight")
+
+
+def test_another_qmsup_is_a_host_that_loads_what_it_is_asked_for() -> None:
+    routes = {"there": {"hosts": ["other"], "default_model": "alpha"}}
+    key = "sk-of-the-other"
+    with serving({"alpha": fake("--name alpha")}, apiKeys=[key]) as other:
+        slots = {"parallel": 4, "queueMax": 4}
+        hosts = {"other": {"url": other.url(), "apiKey": key, "models": {"alpha": slots}}}
+        with serving({"here": fake()}, hosts=hosts, routes=routes) as box:
+            answer = _ask(box, "there", stream=True)
+
+            assert _host(answer) == "other"
+            assert answer.headers["X-QM-Model"] == "alpha"
+            assert "[DONE]" in answer.text
+            seen = until(lambda: box.told("hosts")["hosts"][0]["loaded"], what="it is seen loaded")
+            assert (seen, box.told("hosts")["hosts"][0]["kind"]) == (["alpha"], "qmsup")
+
+
+def test_hosts_and_routes_come_and_go_with_the_configuration() -> None:
+    with (
+        fake_host("a") as a,
+        fake_host("b") as b,
+        _box(a, routes={"convo": {"hosts": ["a"], "default_model": "chat"}}) as box,
+    ):
+        assert _host(_ask(box, "convo")) == "a"
+        path = box.folder / "config.yaml"
+        config = json.loads(path.read_text())
+        config["hosts"] = {"b": {"url": b.url, "models": {"chat": _SLOTS}}}
+        config["routes"] = {"other": {"hosts": ["b"], "default_model": "chat"}}
+        path.write_text(json.dumps(config))
+
+        told = box.run("reload")
+
+        assert told.returncode == 0, told.stderr
+        assert "hosts" in told.stdout
+        until(lambda: _ask(box, "other").status_code == 200, what="the new route")
+        until(lambda: _ask(box, "convo").status_code == 404, what="the old one is gone")
+        assert [h["name"] for h in box.told("hosts")["hosts"]] == ["b"]
