@@ -13,6 +13,9 @@ _BLOCK = 64 * 1024
 _MOST = 1024 * 1024
 """Bytes read at one look. A program may write faster than anybody reads."""
 _LONGEST_LINE = 64 * 1024
+_LONG_LINE = 4 * 1024
+"""Bytes that a line may have on average, where only so many are wanted: a program may write for ever without a line
+end, and all it wrote would be read to find the first."""
 _HOLE = b"\0"
 
 
@@ -47,13 +50,16 @@ def last_lines(path: Path, count: int) -> list[bytes]:
 
 def _last_lines(file: BinaryIO, count: int, start: int) -> list[bytes]:
     position = file.seek(0, os.SEEK_END)
-    text = b""
+    start = max(start, position - max(_MOST, count * _LONG_LINE))
+    blocks: list[bytes] = []
+    ends = 0
     # One more line end than lines: the first line is whole only if the end of the one before is there.
-    while position > start and text.count(b"\n") <= count:
+    while position > start and ends <= count:
         step = min(_BLOCK, position - start)
         position = file.seek(position - step)
-        text = file.read(step) + text
-    return text.splitlines()[-count:]
+        blocks.append(file.read(step))
+        ends += blocks[-1].count(b"\n")
+    return b"".join(reversed(blocks)).splitlines()[-count:]
 
 
 class Follower:

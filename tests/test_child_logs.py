@@ -47,6 +47,18 @@ def test_only_the_end_of_a_long_file_is_read(log: Path) -> None:
     assert last_lines(log, 20_000)[0] == b"line 80000"
 
 
+def test_of_a_program_that_writes_no_line_end_no_more_is_read_than_of_one_that_does(
+    log: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(child_logs, "_MOST", 8 * 1024)
+    log.write_bytes(b"first\n" + b"x" * 200_000 + b"end")
+
+    [line] = last_lines(log, 3)
+
+    assert line.endswith(b"xend")
+    assert len(line) == 3 * 4096
+
+
 def test_a_line_without_an_end_counts(log: Path) -> None:
     log.write_bytes(b"whole\nhalf")
 

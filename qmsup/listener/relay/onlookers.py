@@ -3,6 +3,7 @@
 A client that does not read is cut off: what it would miss it gets by coming again.
 """
 
+import contextlib
 import os
 import select
 import socket
@@ -89,9 +90,10 @@ class Onlookers:
     def _refuse(self, sock: socket.socket, watch: Watch, give_back: Callable[[bool], None]) -> None:
         message = f"{MOST} clients look on at this worker already: close one, or ask /running"
         refusal = Refusal(code=Code.QUEUE_FULL, message=message, retry_after=_RETRY)
-        sock.send(
-            error_response(refusal, origin=watch.origin, request_id=watch.request, close=True)
-        )
+        with contextlib.suppress(OSError):  # it has gone already
+            sock.send(
+                error_response(refusal, origin=watch.origin, request_id=watch.request, close=True)
+            )
         Lingering(self._loop, sock, lambda: give_back(False)).start()  # noqa: FBT003 - whether it lives on
 
     def _begin(self) -> None:
