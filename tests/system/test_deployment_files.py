@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import requests
 
 from tests.support.box import Box, fake, serving, until
 from tests.support.servers import free_port
@@ -81,6 +82,23 @@ def test_behind_nginx_tokens_come_as_they_are_made_and_a_wait_is_shown(tmp_path:
         with RawStream(front, "chat", max_tokens=1000) as stream:
             stream.until_seen(b"chat2 ")
         until(lambda: box.model("chat")["inflight"] == 0)  # who left was noticed through nginx
+
+
+@pytest.mark.skipif(shutil.which("nginx") is None, reason="nginx is not installed")
+def test_behind_nginx_websockets_pass_and_nobody_is_an_operator(tmp_path: Path) -> None:
+    with serving({"chat": fake("--name chat")}) as box, _nginx(box, tmp_path) as port:
+        until(lambda: _is_listening(port))
+        front = Box(box.folder, {"main": port}, box.process, box.env)
+        with socket.create_connection(("127.0.0.1", port), 20) as wire:
+            head = "GET /upstream/chat/ws HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\n"
+            wire.sendall(f"{head}Upgrade: websocket\r\n\r\n".encode())
+            assert wire.recv(65536).startswith(b"HTTP/1.1 101")
+            wire.sendall(b"hello")
+            assert wire.recv(65536) == b"hello"
+
+        assert requests.get(front.url("/v1/models"), timeout=20).status_code == 200
+        assert requests.post(front.url("/api/models/unload"), timeout=20).status_code == 401
+        assert requests.get(front.url("/unload"), timeout=20).status_code == 401
 
 
 def _is_listening(port: int) -> bool:
