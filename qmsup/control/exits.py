@@ -37,11 +37,11 @@ def exit_of(error: QmsupError | OSError) -> Exit:
 
 
 def lines_of(error: QmsupError | OSError) -> tuple[str, ...]:
-    """What to tell the user: one line, but one for each problem of a configuration."""
+    """What to tell the user: one line, but one for each problem of a configuration and each last word of a child."""
     match error:
         case ConfigError():
             return error.problems
-        case RefusedError(code=Code.CONFIG_INVALID):
+        case RefusedError(code=Code.CONFIG_INVALID | Code.MODEL_LOAD_FAILED):
             return tuple(str(error).splitlines())
         case OSError(filename=str(name), strerror=str(why)):
             return (f"{name}: {why}",)

@@ -36,6 +36,13 @@ def test_each_problem_of_a_configuration_is_a_line() -> None:
     assert lines_of(RefusedError("bad_request", "a:\nb")) == ("a: b",)
 
 
+def test_the_last_words_of_a_child_are_lines() -> None:
+    assert lines_of(RefusedError("model_load_failed", "it ended\nbad file")) == (
+        "it ended",
+        "bad file",
+    )
+
+
 def test_an_error_of_the_system_names_its_file() -> None:
     assert lines_of(PermissionError(13, "Permission denied", "/x")) == ("/x: Permission denied",)
     assert lines_of(OSError("odd")) == ("odd",)

@@ -40,6 +40,6 @@ def command(*, as_json: bool, timeout: float) -> None:
         _COLUMNS,
         [
             (each.name, each.worker, table.text_of(each.pid), str(each.waiting), str(each.held))
-            for each in status.listeners
+            for each in sorted(status.listeners, key=lambda one: (one.name, one.pid or 0))
         ],
     )
