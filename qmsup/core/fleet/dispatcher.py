@@ -11,9 +11,10 @@ in flight there is left alone: whoever relays it finds out, and comes again with
 Nothing here looks at a clock or a socket. Every call says what follows, for whoever sends it.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from enum import Enum
+from heapq import heappop, heappush
 
 from qmsup.core.fleet import context_guard
 from qmsup.core.fleet.affinity import LeaseKey, RouteLeases, lease_key
@@ -63,7 +64,9 @@ class Dispatcher:
         self._spec = spec
         self._local = local
         self._entries: dict[RequestId, _Entry] = {}
-        self._since = now
+        self._first_look_by = Seconds(now + _FIRST_LOOK_WITHIN)
+        self._deadlines: list[tuple[Seconds, RequestId]] = []
+        """A heap. Of requests that wait no longer, it is forgotten when its time comes."""
         self._set_slots(Spec(models={}), spec, now)
 
     # ---- requests
@@ -78,6 +81,8 @@ class Dispatcher:
             if (sight := self.sights.get(host)) is not None and sight.at < now:
                 self.sights[host] = replace(sight, is_healthy=False, because="it did not answer")
         entry = self._entries[wish.request] = _Entry(wish, now)
+        if wish.timeout:
+            heappush(self._deadlines, (Seconds(now + wish.timeout), wish.request))
         return self._decide(entry, now)
 
     def end(self, request: RequestId, now: Seconds) -> list[Said]:
@@ -161,7 +166,10 @@ class Dispatcher:
 
     def due(self) -> Seconds | None:
         """When `work` has something to do, if nothing happens before."""
-        times = [at for e in self._entries.values() for at in self._deadlines(e)]
+        deadlines = self._deadlines
+        while deadlines and not self._waits(deadlines[0][1]):
+            heappop(deadlines)
+        times = [at for at, _ in deadlines[:1]]
         if (expiry := self.leases.next_expiry()) is not None:
             times.append(expiry)
         return min(times, default=None)
@@ -170,15 +178,16 @@ class Dispatcher:
         """Time has passed."""
         self.leases.expire(now)
         said: list[Said] = []
-        for entry in list(self._entries.values()):
-            if all(now < at for at in self._deadlines(entry)):
+        while self._deadlines and self._deadlines[0][0] <= now:
+            _, request = heappop(self._deadlines)
+            entry = self._entries.get(request)
+            if entry is None or entry.state is _State.GONE:
                 continue
             wish = entry.wish
             if wish.timeout and now >= entry.since + wish.timeout:
-                self._entries.pop(wish.request, None)
-                said += self._free(entry, now)
-                said.append(_timed_out(wish))
-            else:
+                del self._entries[request]
+                said += [*self._free(entry, now), _timed_out(wish)]
+            elif entry.state is _State.UNDECIDED:
                 said += self._decide(entry, now)
         return said
 
@@ -190,6 +199,7 @@ class Dispatcher:
         if route is None:
             return [self._fail(entry, _no_route(wish))]
         if self._awaits_a_look(route, now):
+            heappush(self._deadlines, (self._first_look_by, wish.request))
             entry.state = _State.UNDECIDED
             return []
         info = self._info(wish, now)
@@ -300,15 +310,11 @@ class Dispatcher:
 
     def _awaits_a_look(self, route: RouteSpec, now: Seconds) -> bool:
         unseen = [h for h in route.hosts if h in self._spec.hosts and h not in self.sights]
-        return bool(unseen) and now < self._since + _FIRST_LOOK_WITHIN
+        return bool(unseen) and now < self._first_look_by
 
-    def _deadlines(self, entry: _Entry) -> Iterator[Seconds]:
-        if entry.state is _State.GONE:
-            return
-        if entry.wish.timeout:
-            yield Seconds(entry.since + entry.wish.timeout)
-        if entry.state is _State.UNDECIDED:
-            yield Seconds(self._since + _FIRST_LOOK_WITHIN)
+    def _waits(self, request: RequestId) -> bool:
+        entry = self._entries.get(request)
+        return entry is not None and entry.state is not _State.GONE
 
     def _info(self, wish: Wish, now: Seconds) -> Callable[[HostName], HostView | None]:
         def view(host: HostName) -> HostView | None:

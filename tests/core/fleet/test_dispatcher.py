@@ -385,3 +385,23 @@ def test_what_a_former_life_granted_counts_in_this_one(case: str) -> None:
     assert fleet.knows(wish.request)
     assert fleet.limiter.in_flight(A, CHAT) == in_flight
     assert _end(fleet, "r1") == ""
+
+
+def test_a_deadline_of_a_former_try_ends_no_later_one() -> None:
+    fleet = _fleet()
+    _ask(fleet, "r0", "one")
+    _ask(fleet, "r1", "one", timeout=Seconds(5.0))
+    _end(fleet, "r1")
+
+    assert _ask(fleet, "r1", "one", at=AT + 3, timeout=Seconds(5.0)) == "r1#1"
+    assert fleet.work(Seconds(AT + 5)) == []
+    assert _told(fleet.work(Seconds(AT + 8))) == "r1!wait_timeout"
+
+
+def test_who_has_gone_to_a_host_meets_no_deadline() -> None:
+    fleet = _fleet()
+    _ask(fleet, "r1", "one", timeout=Seconds(1.0))
+    _ask(fleet, "r2", "home", timeout=Seconds(1.0))
+    _end(fleet, "r2")
+
+    assert fleet.work(Seconds(AT + 1)) == []
