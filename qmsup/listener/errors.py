@@ -42,6 +42,9 @@ _RETRIES = {
 }
 """Codes that a later try may not meet again, and how much later, where nothing better is known."""
 
+ERROR_NAME = b"event: error\n"
+"""Begins an event that tells of an error, where events have names."""
+
 Headers = tuple[tuple[str, str], ...]
 
 
@@ -109,9 +112,17 @@ def error_response(  # noqa: PLR0913 - each is a line of the head
     return head if head_only else head + body
 
 
-def sse_error(refusal: Refusal) -> bytes:
-    """The last event of a stream whose head is out already."""
-    return b"data: " + error_body(refusal) + b"\n\n"
+def sse_error(refusal: Refusal, *, named: bool = False) -> bytes:
+    """The last event of a stream whose head is out already.
+
+    Args:
+        refusal: Why.
+        named: As clients of Anthropic's want it, who pass over events without a name.
+    """
+    if not named:
+        return b"data: " + error_body(refusal) + b"\n\n"
+    # The same object, told to be an error.
+    return ERROR_NAME + b'data: {"type": "error", ' + error_body(refusal)[1:] + b"\n\n"
 
 
 def status_line(refusal: Refusal, status: HTTPStatus | None = None) -> str:

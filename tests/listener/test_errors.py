@@ -139,6 +139,15 @@ def test_an_event_of_a_stream_is_one_line_whatever_the_message_holds() -> None:
     assert json.loads(event[6:])["error"]["code"] == "upstream_failed"
 
 
+def test_an_event_for_clients_of_anthropic_s_has_a_name() -> None:
+    event = sse_error(Refusal(code=Code.UPSTREAM_FAILED, message="it died"), named=True)
+
+    name, data, *rest = event.split(b"\n")
+    assert (name, rest) == (b"event: error", [b"", b""])
+    told = json.loads(data.removeprefix(b"data: "))
+    assert (told["type"], told["error"]["code"]) == ("error", "upstream_failed")
+
+
 def test_an_endless_message_is_cut_in_the_middle() -> None:
     body = error_body(Refusal(code=Code.MODEL_LOAD_FAILED, message="start" + "x" * 9000 + "end"))
 

@@ -29,6 +29,11 @@ OFFER: list[Any] = [{"type": "function", "function": LOOK}]
 SAME: dict[str, Any] = {"temperature": 0, "seed": 7}
 SEEDED: dict[str, Any] = {"seed": 1}
 """For calls: the likeliest word of the tiny model is never one."""
+BROKEN: dict[str, Any] = {
+    "cmd": "sh -c 'sleep 0.3; echo no such file >&2; exit 3' ${PORT}",
+    "kind": "generic",
+    "sendLoadingState": True,
+}
 VOLATILE = {
     "id",
     "created",
@@ -63,6 +68,7 @@ def clients() -> Iterator[Clients]:
         CALLER: real(CALLER, tool_calls=0.1, eos_p=0.3, args="-c 2048 -np 1"),
         "vectors": real("vectors", args="-c 2048 -np 1 --embeddings --pooling mean"),
         "paint": renderer(),
+        **dict.fromkeys(("broken", "broken too"), BROKEN),
     }
     groups = {"all": {"members": list(models), "swap": False}}
     with (
@@ -229,7 +235,14 @@ def test_an_image_is_edited(clients: Clients) -> None:
 
 
 def test_models_are_listed_and_found(clients: Clients) -> None:
-    assert [m.id for m in clients.openai.models.list()] == [MODEL, CALLER, "vectors", "paint"]
+    assert [m.id for m in clients.openai.models.list()] == [
+        MODEL,
+        CALLER,
+        "vectors",
+        "paint",
+        "broken",
+        "broken too",
+    ]
     assert clients.openai.models.retrieve(MODEL).object == "model"
     with pytest.raises(openai.NotFoundError):
         clients.openai.models.retrieve("talkers")
@@ -241,6 +254,18 @@ def test_errors_are_the_sdks_own(clients: Clients) -> None:
     assert (caught.value.code, caught.value.type) == ("model_not_found", "invalid_request_error")
     with pytest.raises(anthropic.NotFoundError, match="talker"):
         clients.anthropic.messages.create(model="talcer", messages=MESSAGES, max_tokens=4)
+
+
+def test_a_failure_after_the_head_is_the_sdks_own_error(clients: Clients) -> None:
+    with pytest.raises(openai.APIError, match="no such file"):
+        list(clients.openai.chat.completions.create(model="broken", messages=MESSAGES, stream=True))
+    with (
+        pytest.raises(anthropic.APIStatusError, match="no such file"),
+        clients.anthropic.messages.stream(
+            model="broken too", messages=MESSAGES, max_tokens=4
+        ) as stream,
+    ):
+        list(stream)
 
 
 def test_a_message(clients: Clients) -> None:

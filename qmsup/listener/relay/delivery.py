@@ -9,11 +9,13 @@ import json
 from typing import Protocol
 
 from qmsup.errors import Code, Refusal
-from qmsup.listener.errors import sse_error
+from qmsup.listener.errors import ERROR_NAME, sse_error
 from qmsup.listener.outcome import Reading
 from qmsup.listener.relay.framing import Chunked, Counted, Framing, FramingError, NoBody
 
 LAST_CHUNK = b"0\r\n\r\n"
+_PARTING = b"\n\n"
+"""Keeps an event apart from one that may have been cut in the middle."""
 _MAX_COLLECTED = 64 * 1024
 _SHOWN = 300
 
@@ -31,8 +33,8 @@ class Delivery(Protocol):
         """The upstream closed its connection: what ends the answer, or None if that was too early."""
         ...
 
-    def break_off(self, refusal: Refusal) -> bytes:
-        """What to send when the rest never comes; the connection is closed after it, visibly unfinished."""
+    def break_off(self, event: bytes) -> bytes:
+        """What to send when the rest never comes, an event that tells why; the connection is closed after it."""
         ...
 
 
@@ -74,11 +76,11 @@ class Passing:
         self.is_complete = not self._framing.is_delimited
         return b"" if self.is_complete else None
 
-    def break_off(self, refusal: Refusal) -> bytes:
+    def break_off(self, event: bytes) -> bytes:
         """An error event where one can be put in; nothing else could be told apart from the answer."""
         if not self._is_event_stream or type(self._framing) in (Counted, NoBody):
             return b""
-        event = _parting(refusal)
+        event = _PARTING + event
         if type(self._framing) is not Chunked:
             return event
         if self._framing.is_between:
@@ -130,11 +132,11 @@ class Rewrapped:
         self.is_complete = True
         return self.ending()
 
-    def break_off(self, refusal: Refusal) -> bytes:
+    def break_off(self, event: bytes) -> bytes:
         """An error event, if this is an event stream."""
         if not self._is_event_stream:
             return b""
-        event = _parting(refusal)
+        event = _PARTING + event
         return chunk(event) if self._chunked else event
 
 
@@ -146,6 +148,7 @@ class Enclosed:
         "_collected",
         "_framing",
         "_is_error",
+        "_names_errors",
         "_reading",
         "_status",
         "is_complete",
@@ -159,9 +162,11 @@ class Enclosed:
         is_error: bool,
         chunked: bool,
         reading: Reading | None = None,
+        names_errors: bool = False,
     ) -> None:
         self._framing = framing
         self._reading = reading
+        self._names_errors = names_errors
         self._status = status
         self._is_error = is_error
         self._chunked = chunked
@@ -194,9 +199,8 @@ class Enclosed:
         self.is_complete = True
         return self.ending()
 
-    def break_off(self, refusal: Refusal) -> bytes:
+    def break_off(self, event: bytes) -> bytes:
         """The error instead of what was collected."""
-        event = sse_error(refusal)
         return chunk(event) if self._chunked else event
 
     def _event(self) -> bytes:
@@ -206,10 +210,12 @@ class Enclosed:
                 Refusal(
                     code=Code.UPSTREAM_FAILED,
                     message=f"the model's server answered {self._status}: {shown}",
-                )
+                ),
+                named=self._names_errors,
             )
+        name = ERROR_NAME if self._is_error and self._names_errors else b""
         lines = self._collected.splitlines() or [b""]
-        return b"".join(b"data: " + line + b"\n" for line in lines) + b"\n"
+        return name + b"".join(b"data: " + line + b"\n" for line in lines) + b"\n"
 
     def _has_error(self) -> bool:
         try:
@@ -217,8 +223,3 @@ class Enclosed:
         except ValueError:
             return False
         return isinstance(said, dict) and "error" in said
-
-
-def _parting(refusal: Refusal) -> bytes:
-    """An error event, kept apart from an event that may have been cut in the middle."""
-    return b"\n\n" + sse_error(refusal)

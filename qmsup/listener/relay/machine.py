@@ -13,7 +13,7 @@ from enum import IntEnum
 
 from qmsup.errors import Code, Refusal, status_of
 from qmsup.listener.errors import error_response, sse_error
-from qmsup.listener.outcome import Outcome, Reading, reading_of
+from qmsup.listener.outcome import Dialect, Outcome, Reading, reading_of
 from qmsup.listener.placeholder import LOADING, Placeholder, waiting
 from qmsup.listener.relay.delivery import LAST_CHUNK, Delivery, Enclosed, Passing, Rewrapped, chunk
 from qmsup.listener.relay.framing import (
@@ -348,6 +348,7 @@ class Exchange:
                 is_error=is_error,
                 chunked=self._is_http11,
                 reading=reading,
+                names_errors=self._dialect is Dialect.MESSAGES,
             )
         self._delivery = delivery
         said = delivery.feed(rest) if rest else delivery.ending()
@@ -367,7 +368,7 @@ class Exchange:
         self.ending = Ending.KEEP if self._keeps_alive else Ending.CLOSE
         if self._head_is_out:
             end = LAST_CHUNK if self._is_http11 else b""
-            return self._framed(sse_error(refusal)) + end
+            return self._framed(self._error_event(refusal)) + end
         self.status = status_of(refusal.code)
         return error_response(
             refusal,
@@ -377,6 +378,9 @@ class Exchange:
             head_only=self._method == "HEAD",
             about=self._our_headers(),
         )
+
+    def _error_event(self, refusal: Refusal) -> bytes:
+        return sse_error(refusal, named=self._dialect is Dialect.MESSAGES)
 
     def _break_off(self, refusal: Refusal) -> bytes:
         if self.phase < Phase.BODY and not self._head_is_out:
@@ -388,8 +392,8 @@ class Exchange:
             self.ending = Ending.RESET
             return b""
         if self._delivery is None:
-            return self._framed(sse_error(refusal))
-        said = self._delivery.break_off(refusal)
+            return self._framed(self._error_event(refusal))
+        said = self._delivery.break_off(self._error_event(refusal))
         if not said and not self._is_delimited:
             self.ending = Ending.RESET
         return said

@@ -3,6 +3,7 @@ import json
 import pytest
 
 from qmsup.errors import Code, Refusal
+from qmsup.listener.errors import sse_error
 from qmsup.listener.relay.delivery import Delivery, Enclosed, Passing, Rewrapped, chunk
 from qmsup.listener.relay.framing import Chunked, Counted, NoBody, UntilClose
 from tests.support.upstreams import chunked
@@ -64,7 +65,7 @@ def test_a_stream_that_breaks_gets_an_error_event_where_it_fits(seen: bytes, sha
     delivery = Passing(Chunked(), is_event_stream=True)
     delivery.feed(seen)
 
-    said = delivery.break_off(LOST)
+    said = delivery.break_off(sse_error(LOST))
 
     if shape == "nothing":
         assert said == b""
@@ -81,15 +82,15 @@ def test_what_is_no_event_stream_is_broken_off_without_a_word() -> None:
     counted = Passing(Counted(9), is_event_stream=True)
     bare = Rewrapped(Chunked(), is_event_stream=False, chunked=False)
 
-    assert [d.break_off(LOST) for d in (passing, counted, bare)] == [b"", b"", b""]
+    assert [d.break_off(sse_error(LOST)) for d in (passing, counted, bare)] == [b"", b"", b""]
 
 
 def test_a_stream_that_only_its_close_ends_gets_the_event_bare() -> None:
     passing = Passing(UntilClose(), is_event_stream=True)
     old = Rewrapped(Chunked(), is_event_stream=True, chunked=False)
 
-    assert _error_in(passing.break_off(LOST)) == "upstream_failed"
-    assert _error_in(old.break_off(LOST)) == "upstream_failed"
+    assert _error_in(passing.break_off(sse_error(LOST))) == "upstream_failed"
+    assert _error_in(old.break_off(sse_error(LOST))) == "upstream_failed"
 
 
 def test_rewrapped_chunks_hold_the_same_payload() -> None:
@@ -128,6 +129,15 @@ def test_an_enclosed_error_becomes_one_event_at_its_end() -> None:
     assert delivery.is_complete
 
 
+@pytest.mark.parametrize("body", [b'{"error": {"code": 1}}', b"Internal Server Error"])
+def test_an_enclosed_error_has_a_name_where_clients_want_one(body: bytes) -> None:
+    delivery = Enclosed(
+        Counted(len(body)), status=500, is_error=True, chunked=False, names_errors=True
+    )
+
+    assert delivery.feed(body).startswith(b"event: error\ndata: {")
+
+
 @pytest.mark.parametrize("body", [b"Internal Server Error", b"[]", b'{"detail": "x"}', b"\xff"])
 def test_an_error_without_our_envelope_is_told_in_it(body: bytes) -> None:
     delivery = Enclosed(UntilClose(), status=500, is_error=True, chunked=False)
@@ -159,7 +169,7 @@ def test_an_enclosed_answer_that_breaks_is_an_error_too() -> None:
     delivery.feed(b"abc")
 
     assert delivery.close() is None
-    assert _error_in(delivery.break_off(LOST)) == "upstream_failed"
+    assert _error_in(delivery.break_off(sse_error(LOST))) == "upstream_failed"
     assert Chunked().unwrap(
-        Enclosed(Counted(1), status=200, is_error=False, chunked=True).break_off(LOST)
+        Enclosed(Counted(1), status=200, is_error=False, chunked=True).break_off(sse_error(LOST))
     )
