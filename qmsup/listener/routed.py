@@ -17,6 +17,7 @@ from qmsup.listener.edits import Edits, edited
 from qmsup.listener.fingerprint import client_of, conversation_of
 from qmsup.listener.forms import read_form
 from qmsup.listener.headers import upstream_head, wish
+from qmsup.listener.jobs import as_job
 from qmsup.listener.orders import named_by
 from qmsup.listener.outcome import Dialect
 from qmsup.listener.payload import Fields, read_fields, wants_stream
@@ -112,7 +113,7 @@ class Routes:
         length = None if method in _BODILESS and not body.length else body.length
         conversation = conversation_of(environ, fields)
         known = known or Relayed(path)
-        return RelayOrder(
+        order = RelayOrder(
             request=new_request_id(),
             model=model,
             method=method,
@@ -129,6 +130,8 @@ class Routes:
             origin=environ.get("HTTP_ORIGIN"),
             way=Wayfaring(route=name, remotes=self._remotes, is_control=is_control, tokens=tokens),
         )
+        # On this box the scheduler process looks after it; another machine's jobs are that machine's.
+        return as_job(order) if known.begins_job else order
 
     def _route(self, name: str) -> RouteSpec:
         route = self._spec.route_named(name) if _NAME.fullmatch(name) else None

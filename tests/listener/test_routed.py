@@ -200,3 +200,10 @@ def test_a_browser_may_ask_before() -> None:
 
     assert answer.status == 204
     assert "POST" in answer.headers["Allow"]
+
+
+def test_a_job_is_the_scheduler_processs_should_it_come_to_this_box() -> None:
+    order = _order("POST", "/route/convo/sdcpp/v1/img_gen", b"{}")
+
+    assert order.via.endswith("jobs.sock")
+    assert not _way(order).is_control

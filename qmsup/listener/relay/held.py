@@ -321,10 +321,9 @@ class Held:
         except OSError as error:
             self._lose(error)
             return
-        if not self._account.first_at:
-            self._account.first_at = self._loop.now
         exchange = self._exchange
         if data:
+            self._account.first_at = self._account.first_at or self._loop.now
             self._drop_order()
             said = exchange.receive(data)
             if exchange.phase is Phase.TUNNEL:
