@@ -25,7 +25,7 @@ def resolve_filters(section: FiltersSection, model: str, problems: Problems) -> 
     for name, written in names_of(section, model):
         here: Path = (*path, "setParamsByID", written)
         if _OPENING in name:
-            problems.follow(here, "a name may hold ${MODEL_ID}, and no other macro; write it out")
+            problems.follow(here, "holds a macro that is not known here; write the name out")
         by_name[name] = _values(section.set_params_by_id[written], here, problems)
     stripped = (key.strip() for key in section.strip_params.split(","))
     return FilterSpec(

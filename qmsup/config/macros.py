@@ -20,6 +20,8 @@ _NAME = re.compile(r"[A-Za-z0-9_-]{1,63}")
 _MODEL_ID, _PORT, _PID = "MODEL_ID", "PORT", "PID"
 _RESERVED = frozenset({_MODEL_ID, _PORT, _PID})
 _PORT_KEYS = frozenset({"cmd", "env", "proxy", "cmdStop"})
+_NAMED = ("filters", "setParamsByID")
+"""Where in a model keys are names, and may hold macros."""
 _MAX_TEXT = 64 * 1024
 _MAX_TOTAL = 8 * 1024 * 1024
 _MAX_DEPTH = 32
@@ -247,7 +249,13 @@ class _Expansion:
         is_section = place_of(path) in SECTIONS
         for key, value in section.items():
             is_untouched = is_section and (key == "macros" or key.startswith("x-"))
-            yield key, value if is_untouched else self._tree(value, (*path, key), scope)
+            name = self._name(key, scope) if path[2:] == _NAMED else key
+            yield name, value if is_untouched else self._tree(value, (*path, key), scope)
+
+    def _name(self, written: str, scope: _Scope) -> str:
+        """What a name among keys comes to; one that cannot be expanded is refused where names are looked at."""
+        name, wrong = scope.expand(written)
+        return written if wrong else name
 
     def _text(self, text: str, path: Path, scope: _Scope) -> Value:
         key = next((part for part in reversed(path) if isinstance(part, str)), "")

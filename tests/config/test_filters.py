@@ -74,7 +74,7 @@ WRONG = {
     "    filters: {setParams: {a: [1, {b: .nan}]}}\n": ("setParams.a", "number"),
     "    filters: {setParams: [a]}\n": ("filters.setParams", "mapping"),
     "    filters: {setParamsByID: {a: 1}}\n": ("setParamsByID.a", "mapping"),
-    "    filters: {setParamsByID: {'${other}': {a: 1}}}\n": ("setParamsByID", "no other macro"),
+    "    filters: {setParamsByID: {'${other}': {a: 1}}}\n": ("setParamsByID", "not known here"),
     "    filters: {setParamsByID: {b: {a: 1}}}\n  b: {cmd: 'x --port ${PORT}'}\n": (
         "setParamsByID.b",
         "is the name of a model",

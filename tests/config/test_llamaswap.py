@@ -154,7 +154,7 @@ def test_variants_of_one_model() -> None:
     spec = read("variants")
 
     oss = model(spec, "gpt-oss")
-    assert oss.aliases == ("gpt-4o-mini", "gpt-oss:high")
+    assert oss.aliases == ("gpt-4o-mini", "gpt-oss:low", "gpt-oss:high")
     assert oss.filters.strip == ("temperature", "top_p", "top_k")
     assert oss.filters.put == {"top_p": "0.9", "stop": '["</s>"]'}
     assert oss.filters.put_by_name["gpt-oss:high"] == {
