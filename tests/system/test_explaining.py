@@ -117,3 +117,4 @@ def test_a_scheduler_that_was_killed_is_explained_by_the_next(box: Box, tmp_path
     lives = lives_in(_dumped(box, tmp_path / "after"))
     assert [life.header is not None and life.header.epoch for life in lives] == [1, 2]
     assert "sk-" not in json.dumps([str(life) for life in lives])
+    assert box.run("unload").returncode == 0  # the next one goes on with what ran
