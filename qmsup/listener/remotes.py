@@ -33,12 +33,22 @@ def peers_shown(spec: Spec, listener: ListenerName) -> dict[ModelId, tuple[Model
     if spec.listeners[listener].groups is not None:
         return {}
     remotes = remotes_of(spec)
-    return {
+    shown = {
         model: (ModelSpec(id=model, argv=(), filters=peer.filters), remotes[name])
         for name, peer in spec.peers.items()
         for model in peer.models
         if spec.model_named(model) is None
     }
+    # PEER/MODEL is always that peer's, even where the model is one of ours, too.
+    for name, peer in spec.peers.items():
+        for model in peer.models:
+            full = ModelId(f"{name}/{model}")
+            if full not in shown and spec.model_named(full) is None:
+                described = ModelSpec(
+                    id=full, argv=(), filters=peer.filters, use_model_name=model, unlisted=True
+                )
+                shown[full] = (described, remotes[name])
+    return shown
 
 
 def _key_lines(key: str) -> bytes:

@@ -72,6 +72,14 @@ def test_a_model_of_ours_never_goes_to_a_peer() -> None:
     assert _order("POST", CHAT, b'{"model": "hidden"}').peer is None
 
 
+@pytest.mark.parametrize("model", ["big", "org/huge", "chat", "hidden"])
+def test_with_the_peers_name_before_it_a_model_is_always_the_peers(model: str) -> None:
+    order = _order("POST", CHAT, json.dumps({"model": f"far/{model}"}).encode())
+
+    assert order.peer is not None
+    assert json.loads(content(order)) == {"model": model, "n": 1}
+
+
 def test_any_path_of_a_peers_server_can_be_asked_for_and_looked_at() -> None:
     passed, looked = _order("GET", "/upstream/org/huge/a%2Fb"), _order("GET", "/props?model=big")
 
@@ -92,6 +100,7 @@ def test_the_list_shows_what_peers_have_and_whose_it_is() -> None:
     assert owners["big"] == owners["org/huge"] == "far"
     assert owners["chat"] == "qmsup"
     assert "hidden" not in owners
+    assert "far/big" not in owners
 
 
 def test_a_listener_with_groups_shows_nothing_of_peers() -> None:
