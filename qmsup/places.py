@@ -75,6 +75,11 @@ def lock_file() -> Path:
     return state_dir() / "scheduler.lock"
 
 
+def sockets_lock_file() -> Path:
+    """Held by the one scheduler whose sockets are in this runtime folder; its text is the holder's pid."""
+    return runtime_dir() / "sockets.lock"
+
+
 def config_copies() -> Path:
     """Copies of the configuration's text, for the listeners' workers."""
     return state_dir() / "config"

@@ -24,6 +24,7 @@ def test_a_users_own_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert places.scheduler_socket() == Path("/run/user/1000/qmsup/scheduler.sock")
     assert places.lock_file() == Path("/u/state/qmsup/scheduler.lock")
+    assert places.sockets_lock_file().name != places.lock_file().name  # the folders may be one
 
 
 def test_what_the_operator_says_is_taken_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

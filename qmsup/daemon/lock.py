@@ -1,4 +1,7 @@
-"""One scheduler per state folder: an advisory lock that names its holder (interfaces: files)."""
+"""One scheduler per state folder, and one per folder of sockets: advisory locks that name their holder.
+
+A second one with the same sockets would take them from the first, and remove them at its end.
+"""
 
 import fcntl
 import os
@@ -8,7 +11,7 @@ from qmsup.errors import ConfigError
 
 
 class LockedError(ConfigError):
-    """Another scheduler works on this state folder."""
+    """Another scheduler works on this folder."""
 
 
 class SchedulerLock:
@@ -25,7 +28,7 @@ class SchedulerLock:
         try:
             fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = os.read(self._fd, 32).decode().strip() or "unknown"
+            holder = os.read(self._fd, 32).decode(errors="replace").strip() or "unknown"
             os.close(self._fd)
             message = (
                 f"another scheduler (pid {holder}) uses {path.parent}: stop it, "

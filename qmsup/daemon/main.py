@@ -41,7 +41,7 @@ def run_scheduler(config: Configuration) -> Exit:
     ending = Ending()
     ending.listen_to_signals()
     make_folders()
-    lock, epoch, copy = _take_over(config.text)
+    locks, epoch, copy = _take_over(config.text)
     survivors = take_over(spec)
     life = Life(
         epoch=epoch,
@@ -67,7 +67,8 @@ def run_scheduler(config: Configuration) -> Exit:
     if have_ended:
         context.destroy()  # the last words reach those who wait for them
     places.scheduler_socket().unlink(missing_ok=True)  # ZeroMQ leaves it
-    lock.release()
+    for lock in locks:
+        lock.release()
     _log.info("scheduler.ended", code=int(code))
     if not have_ended:
         os._exit(code)  # the interpreter would wait for the thread that does not end
@@ -79,19 +80,30 @@ def _above(first: Incarnation, survivors: tuple[Child, ...]) -> Incarnation:
     return Incarnation(max([first, *(child.record.incarnation + 1 for child in survivors)]))
 
 
-def _take_over(text: str) -> tuple[SchedulerLock, Epoch, Copy]:
-    """Make the state folder this process's own, and keep a copy of the configuration's text there.
+def _take_over(text: str) -> tuple[tuple[SchedulerLock, ...], Epoch, Copy]:
+    """Make the folders this process's own, and keep a copy of the configuration's text in that of the state.
 
     Raises:
-        ConfigError: another scheduler has it, or nothing can be written there.
+        ConfigError: another scheduler has one, or nothing can be written there.
     """
     try:
-        lock = SchedulerLock(places.lock_file())
-        return lock, next_epoch(places.state_dir()), keep_copy(text, places.config_copies())
+        locks = SchedulerLock(places.lock_file()), _sockets_lock()
+        return locks, next_epoch(places.state_dir()), keep_copy(text, places.config_copies())
     except OSError as error:
         message = (
             f"cannot write into {places.state_dir()} ({error.strerror}): make room there,"
             " or set QMSUP_STATE_DIR to a folder of yours"
+        )
+        raise ConfigError((message,)) from error
+
+
+def _sockets_lock() -> SchedulerLock:
+    try:
+        return SchedulerLock(places.sockets_lock_file())
+    except OSError as error:
+        message = (
+            f"cannot write into {places.runtime_dir()} ({error.strerror}):"
+            " set QMSUP_RUNTIME_DIR to a folder of yours"
         )
         raise ConfigError((message,)) from error
 

@@ -79,6 +79,20 @@ def test_it_serves_refuses_a_second_one_and_ends_when_told(places: Path) -> None
         assert third.stop(signal.SIGINT) == Exit.OK
 
 
+def test_another_ones_sockets_are_not_taken(places: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    config = configuration(places, {"m": fake()})
+    with qmsup("scheduler", config) as first:
+        first.says(STARTED)
+        monkeypatch.setenv("QMSUP_STATE_DIR", str(places / "another"))
+        with qmsup("scheduler", config) as second:
+            assert second.ends() == Exit.UNUSABLE
+        assert f"another scheduler (pid {first.process.pid}) uses {places / 'run'}" in second.log()
+
+        with Client(timeout=Seconds(30.0)) as client:
+            assert client.ask("status")["pid"] == first.process.pid
+        assert first.stop(signal.SIGTERM) == Exit.OK
+
+
 def test_who_waits_when_it_ends_is_told_so(places: Path) -> None:
     config = configuration(places, {"slow": fake("--load-seconds 60")})
     with qmsup("scheduler", config) as scheduler:
