@@ -25,7 +25,7 @@ _EXAMPLE = "llama-server -m /models/chat.gguf --port ${PORT}"
 
 def resolve_models(shape: Shape, problems: Problems) -> dict[ModelId, ModelSpec]:
     """Every model, in the order of the file. Those that cannot work are in `problems`."""
-    if not shape.models:
+    if not (shape.models or shape.peers or shape.hosts):
         example = f'models: {{chat: {{cmd: "{_EXAMPLE}"}}}}'
         problems.follow(("models",), f"no model is configured; write for example `{example}`")
     for name in shape.models:

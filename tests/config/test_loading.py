@@ -246,6 +246,12 @@ scheduler: {x-e: 1}
     assert list(parse(text).models) == ["m", "x-y"]
 
 
+def test_a_gate_to_other_machines_needs_no_model_of_its_own() -> None:
+    spec = parse('peers: {garage: {proxy: "http://10.0.0.2:8080", models: [chat]}}')
+    assert not spec.models
+    assert list(spec.peers) == ["garage"]
+
+
 OK_MODELS = "models: {m: {cmd: llama-server}, n: {cmd: llama-server, aliases: [al]}}\n"
 
 WORDS = "keys with values, indented below it"
