@@ -220,7 +220,7 @@ class Dispatcher:
             if host != LOCAL and route.queue:
                 answer = self.limiter.acquire(wish.request, host, wish.model, now=now)
                 if isinstance(answer, Full):
-                    return self._fail(entry, answer.refusal)
+                    return self._fail(entry, replace(answer.refusal, retry_after=_RETRY))
                 if isinstance(answer, Queued):
                     self.leases.keep(key, host, wish.request, now=now)
                     entry.state, entry.host = _State.QUEUED, host

@@ -405,3 +405,16 @@ def test_who_has_gone_to_a_host_meets_no_deadline() -> None:
     _end(fleet, "r2")
 
     assert fleet.work(Seconds(AT + 1)) == []
+
+
+def test_who_is_refused_for_now_is_told_when_to_come_again() -> None:
+    fleet = _fleet()
+    for request in ("r1", "r2"):
+        _ask(fleet, request, "one")
+    (full,) = fleet.ask(_wish("r3", "one"), AT)
+    fleet.drain(A, AT)
+    (nowhere,) = fleet.ask(_wish("r4", "one"), AT)
+
+    assert isinstance(full, Fails)
+    assert isinstance(nowhere, Fails)
+    assert full.refusal.retry_after == nowhere.refusal.retry_after == 2.0
