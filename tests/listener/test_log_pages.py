@@ -10,6 +10,7 @@ from qmsup import places as where
 from qmsup.ids import ModelId
 from qmsup.listener import log_pages
 from qmsup.listener.relay.order import RelayOrder
+from qmsup.listener.relay.watch import Watch
 from tests.support.listener_app import AGENTS, Answer, app_of, call, environ_of
 
 
@@ -41,7 +42,7 @@ def streamed(target: str, client: socket.socket | None = None) -> Iterator[bytes
     environ = environ_of("GET", target)
     environ["gunicorn.socket"] = client
     body = app_of()(environ, lambda *_: None)
-    assert not isinstance(body, RelayOrder)
+    assert not isinstance(body, RelayOrder | Watch)
     try:
         yield from body
     finally:

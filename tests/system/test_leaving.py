@@ -89,16 +89,15 @@ def row(box: Box, model: str) -> dict[str, Any]:
 
 def waiting(box: Box, model: str) -> int:
     told = requests.get(box.url("/api/queue"), timeout=20).json()
-    return sum(w["model"] == model for w in told["queue"]) + sum(
-        int(w["waiting"]) for w in told["loading"] if w["model"] == model
-    )
+    in_line = [w for w in told["queue"] if w["model"] == model]
+    return len(in_line) + sum(int(w["waiting"]) for w in told["loading"] if w["model"] == model)
 
 
 def connected(box: Box, model: str) -> int:
     """Open connections to a model's child."""
     port = row(box, model).get("port")
     return sum(
-        bool(c.raddr) and c.raddr.port == port and c.status == psutil.CONN_ESTABLISHED
+        len(c.raddr) > 0 and c.raddr[1] == port and c.status == psutil.CONN_ESTABLISHED
         for c in psutil.net_connections("tcp4")
     )
 
