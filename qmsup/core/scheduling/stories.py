@@ -41,6 +41,8 @@ _SENTENCES = {
     "job.ended": "a job that used {model} ended: {because}",
 }
 """Decisions that are told in one way."""
+_SAID_AGAIN = frozenset({"arrived", "place"})
+"""First words of what listeners ask for, and are told, now and then anew: that is no news."""
 
 
 class Turn(NamedTuple):
@@ -89,11 +91,16 @@ def of_request(
         model: what it wants; loads of that are part of the story.
         turns: in order, from its arrival on, those that name it or decide about loads of its model; others do no harm.
     """
-    return tuple(
-        Sentence(number=turn.number, now=turn.now, text=text)
-        for turn in turns
-        for text in _told_of_request(request, model, turn)
-    )
+    told: list[Sentence] = []
+    last: dict[str, str] = {}
+    for turn in turns:
+        for text in _told_of_request(request, model, turn):
+            kind = text.partition(" ")[0]
+            if kind in _SAID_AGAIN and last.get(kind) == text:
+                continue
+            last[kind] = text
+            told.append(Sentence(number=turn.number, now=turn.now, text=text))
+    return tuple(told)
 
 
 def of_model(model: ModelId, turns: Iterable[Turn]) -> tuple[Sentence, ...]:

@@ -50,6 +50,7 @@ class Recorder:
 def test_a_request_that_waited_is_told_from_its_arrival_to_its_end() -> None:
     recorder = Recorder()
     recorder.say("r1 asks a", "a1 ready", "r1 accepts", "at 2", "r2 asks b streaming")
+    recorder.say("r2 asks b streaming")  # a listener that has waited for long asks again
     recorder.say("at 3", "r1 ends", "a1 gone", "at 4", "b2 ready", "r2 accepts", "at 5", "r2 ends")
 
     assert recorder.of("r2") == [
