@@ -93,6 +93,7 @@ def test_a_scheduler_that_can_never_start_ends_it(places: Path) -> None:
             assert served.ends() == Exit.UNUSABLE
 
     assert f"another scheduler (pid {alone.process.pid})" in served.log()
+    assert served.log().splitlines()[-1] == "qmsup: the scheduler cannot start: it says why above"
     assert "serve.stopped" in served.log()
 
 

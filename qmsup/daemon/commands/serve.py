@@ -18,6 +18,7 @@ def command(*, config: Path, watch: bool) -> None:
     """
     import qmsup.config
     from qmsup import log
+    from qmsup.daemon.exits import Exit
     from qmsup.daemon.folders import make_folders
     from qmsup.daemon.serve import Serve, check_ports
 
@@ -27,4 +28,7 @@ def command(*, config: Path, watch: bool) -> None:
     make_folders()
     for listener in spec.listeners.values():
         click.echo(f"listener {listener.name}: http://{listener.host}:{listener.port}/v1", err=True)
-    sys.exit(Serve(spec, config.resolve(), watch=watch).run())
+    code = Serve(spec, config.resolve(), watch=watch).run()
+    if code is Exit.UNUSABLE:
+        click.echo("qmsup: the scheduler cannot start: it says why above", err=True)
+    sys.exit(code)
