@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from urllib.parse import quote
 
-from qmsup.config import commands
+from qmsup.config import commands, regexes
 from qmsup.config.addresses import HIGHEST_PORT, PORT, parse_upstream
 from qmsup.config.filters import names_of, resolve_filters
 from qmsup.config.model_shape import CapabilitiesSection, ModelSection
@@ -219,12 +219,7 @@ class _Model:
         return check
 
     def _check_pattern(self, pattern: str) -> None:
-        try:
-            re.compile(pattern)
-        except (re.error, RecursionError, OverflowError) as error:
-            said = f"is no regular expression: {error}"
-        else:
-            said = "" if pattern else "lacks what to look for"
+        said = regexes.problem_with(pattern) if pattern else "lacks what to look for"
         if said:
             self._wrong("checkEndpoint", f"log: {said}; write for example log:listening on")
 

@@ -1,7 +1,6 @@
 """`upstream:`: which paths under `/upstream/MODEL` load no model."""
 
-import re
-
+from qmsup.config import regexes
 from qmsup.config.problems import Problems
 from qmsup.config.shape import Shape
 
@@ -11,9 +10,7 @@ def resolve_upstream(shape: Shape, problems: Problems) -> tuple[str, ...]:
     if shape.upstream is None:
         return ()
     for at, pattern in enumerate(shape.upstream.ignore_paths):
-        try:
-            re.compile(pattern)
-        except (re.error, RecursionError, OverflowError) as error:
-            text = f"is no regular expression: {error}; write for example \\.(js|css|png)$"
+        if said := regexes.problem_with(pattern):
+            text = f"{said}; write for example \\.(js|css|png)$"
             problems.follow(("upstream", "ignorePaths", at), text)
     return tuple(shape.upstream.ignore_paths)

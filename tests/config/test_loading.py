@@ -351,6 +351,11 @@ BAD: dict[str, tuple[str, ...]] = {
             "f:1: models.m.checkEndpoint: log: is no regular expression: missing ), unterminated subpattern"
             " at position 0; write for example log:listening on"
         ),),
+    "models: {m: {cmd: llama-server, checkEndpoint: 'log:(a+)+b'}}": (
+        (
+            "f:1: models.m.checkEndpoint: log: repeats what repeats itself, which can take for ever: leave out"
+            " one of the two, as in a+ for (a+)+; write for example log:listening on"
+        ),),
     "models: {m: {cmd: llama-server, checkEndpoint: 'log:'}}": (
         "f:1: models.m.checkEndpoint: log: lacks what to look for; write for example log:listening on",),
     "models: {m: {cmd: llama-server, cmdStop: \"docker stop 'm\"}}": (

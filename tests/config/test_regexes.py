@@ -1,0 +1,37 @@
+import pytest
+
+from qmsup.config.regexes import problem_with
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "listening on",
+        r"^server .* ready$",
+        r"(a|b)+c",
+        r"(?:a|b)*",
+        r"(a+)(b+)c",
+        r"([+*])+",
+        r"(\+)+",
+        r"(a+)?",
+        r"(a{3})+",
+        r"(a+){2}",
+        r"\.(js|css|png)$",
+        r"(?P<port>\d+) (?i:ok)",
+        r"[]+*(]+",
+    ],
+)
+def test_an_expression_that_ends_soon_can_be_used(pattern: str) -> None:
+    assert problem_with(pattern) is None
+
+
+@pytest.mark.parametrize(
+    "pattern", [r"(a+)+", r"^(\w*\s?)*$", r"((a+)b)*", r"(?:x(y{2,})z)+", r"((a)*)+", r"(.*a){3,}"]
+)
+def test_one_that_may_never_end_is_refused(pattern: str) -> None:
+    assert "for ever" in str(problem_with(pattern))
+
+
+@pytest.mark.parametrize("pattern", ["(", "*", "[", "a{99999999999}", r"\8"])
+def test_one_that_is_none_is_refused(pattern: str) -> None:
+    assert "is no regular expression" in str(problem_with(pattern))
