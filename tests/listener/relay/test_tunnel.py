@@ -209,7 +209,7 @@ def test_an_ordinary_answer_is_one_all_the_same(
 
     assert answer.startswith(b"HTTP/1.1 426")
     assert b"Connection: keep-alive" in answer
-    assert both[0].ends == [True]
+    both[0].until(lambda: both[0].ends == [True])
 
 
 def test_a_101_that_nobody_asked_for_is_refused(
