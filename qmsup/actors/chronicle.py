@@ -22,8 +22,8 @@ from qmsup.ids import AskId, Epoch
 from qmsup.spec import Spec
 from qmsup.units import Seconds
 
-_NOT_TO_BE_LOST = "job."
-"""Decisions that change what a client was promised beyond its request."""
+_NOT_TO_BE_LOST = ("job.", "model.pinned", "model.unpinned", "box.")
+"""How decisions begin that somebody was promised beyond a request."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -48,11 +48,15 @@ def test_a_turn_is_kept_soon_and_what_a_job_was_promised_at_once(chronicle: Chro
     due.append(chronicle.due)
     chronicle.note(_turn(5.1, "job.held"))
     due.append(chronicle.due)
+    chronicle.work(_STATE, _SPEC, Seconds(6.0))
+    chronicle.note(_turn(6.1, "model.pinned"))
+    due.append(chronicle.due)
     chronicle.work(_STATE, _SPEC, Seconds(7.0))
     due.append(chronicle.due)
 
-    assert due == [None, 5.5, 5.1, None]
-    assert [each["decision"] for each in chronicle.onlooker.recent] == ["job.held"]
+    assert due == [None, 5.5, 5.1, 6.1, None]
+    decided = [each["decision"] for each in chronicle.onlooker.recent]
+    assert decided == ["job.held", "model.pinned"]
 
 
 def test_at_the_end_all_is_handed_over(chronicle: Chronicle) -> None:

@@ -47,6 +47,7 @@ def inflight(box: Box, model: str = "talk") -> int:
 
 
 def test_it_loads_its_model_and_carries_bytes_both_ways(box: Box) -> None:
+    assert box.run("unload", "talk").returncode == 0  # another test may have had it loaded
     with tunnel(box) as wire:
         head = heard(wire, b"\r\n\r\n")
         assert head.startswith(b"HTTP/1.1 101")
