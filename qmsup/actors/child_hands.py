@@ -24,7 +24,7 @@ from qmsup.core.lifecycle.liveness import Work
 from qmsup.errors import ChildError
 from qmsup.ids import Incarnation
 from qmsup.log import Log
-from qmsup.processes import output, records, stop, work
+from qmsup.processes import output, stop, work
 from qmsup.processes.backends import generic
 from qmsup.processes.backends.choice import backend_of
 from qmsup.processes.child import Child
@@ -166,16 +166,7 @@ class ChildHands:
     def note_ready(self) -> None:
         """Let another scheduler go on with the child should this one die."""
         running = self._child()
-        spec = running.spec
-        self._paperwork.note(
-            running.child,
-            is_ready=True,
-            host=running.launch.host,
-            total_slots=running.check.total_slots,
-            command=records.digest_of(spec),
-            est_vram=spec.est_vram,
-            log_start=running.child.log_start,
-        )
+        self._paperwork.note(running.child, is_ready=True, total_slots=running.check.total_slots)
 
     def do_paperwork(self) -> None:
         """Write and erase records, once all else is done."""

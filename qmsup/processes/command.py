@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 from qmsup.errors import ChildError
 from qmsup.processes.backends.choice import backend_of
 from qmsup.processes.child import NONCE_VARIABLE
+from qmsup.processes.records import digest_of
 from qmsup.spec import Kind, ModelSpec
 
 _PORT = "${PORT}"
@@ -36,6 +37,8 @@ class Launch:
         host, port: where the child will answer.
         proves_port: its port must turn out to belong to one of its processes.
         stop_argv: what to run in place of TERM, but for the child's pid; empty = TERM.
+        command: a digest of what is started.
+        est_vram: what it is charged, in MiB.
     """
 
     argv: tuple[str, ...]
@@ -45,6 +48,8 @@ class Launch:
     nonce: str
     proves_port: bool
     stop_argv: tuple[str, ...] = ()
+    command: str = ""
+    est_vram: int = 0
 
     @property
     def upstream(self) -> str:
@@ -111,6 +116,8 @@ def launch(spec: ModelSpec, port: int, *, nonce: str, base: Mapping[str, str]) -
         # What takes a command of its own to be stopped (docker behind a script) is not among the child's processes.
         proves_port=host in _LOOPBACK and not works_elsewhere(spec) and not spec.stop_argv,
         stop_argv=tuple(word.replace(_PORT, str(port)) for word in spec.stop_argv),
+        command=digest_of(spec),
+        est_vram=spec.est_vram,
     )
 
 

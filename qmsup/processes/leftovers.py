@@ -2,6 +2,7 @@
 
 A pid in a file proves nothing: pids are given away again. A leader is ours when the boot, its start and the nonce in
 its environment all fit, and what it started is ours by the nonce. What cannot be proved is reported, never signalled.
+A child that has no record, as the disk was full, tells of itself by its mark.
 """
 
 import os
@@ -9,10 +10,10 @@ import select
 import signal
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from qmsup.log import Log
-from qmsup.processes import procfs, records, stop
+from qmsup.processes import marks, procfs, records, stop
 from qmsup.processes.child import NONCE_VARIABLE
 from qmsup.processes.procfs import Stat
 from qmsup.processes.records import Record
@@ -49,7 +50,7 @@ def look() -> Leftovers:
     """What a scheduler that starts now would find. Nothing is ended, and no record is removed."""
     found = Leftovers()
     boot = procfs.boot_id()
-    for record in records.read_all(removes_unreadable=False):
+    for record in _with_unrecorded(list(records.read_all(removes_unreadable=False)), found):
         if record.boot != boot:
             continue
         if record.owner_is_alive:
@@ -71,10 +72,12 @@ def stop_leftovers(
             somebody's now.
         grace: between TERM and KILL. A llama-server with an open stream never ends by TERM.
     """
+    marks.make_key()
     found = Leftovers()
     boot = procfs.boot_id()
     ours: dict[Record, list[Stat]] = {}
-    for record in sorted(records.read_all(), key=lambda record: -record.incarnation):
+    there = _with_unrecorded(list(records.read_all()), found)
+    for record in sorted(there, key=lambda record: -record.incarnation):
         if record.boot != boot:
             records.erase(record)
         elif record.owner_is_alive:
@@ -90,6 +93,18 @@ def stop_leftovers(
     _end(ours, grace, found)
     _tell(found)
     return found
+
+
+def _with_unrecorded(recorded: list[Record], found: Leftovers) -> list[Record]:
+    """All that is known, children without a record too; of those what is not proved goes to `found` at once."""
+    for each in marks.unrecorded({record.nonce for record in recorded}):
+        if each.is_proved:
+            recorded.append(each.record)
+        elif each.record.owner_is_alive:
+            found.owned.append(each.record)
+        else:
+            found.unproved.append(replace(each.record, pid=each.claimant))
+    return recorded
 
 
 def _end(ours: dict[Record, list[Stat]], grace: Seconds, found: Leftovers) -> None:

@@ -105,11 +105,21 @@ def boot_id() -> str:
 
 def has_in_environ(pid: int, entry: str) -> bool:
     """Whether the process was started with `KEY=value`. False too where we may not look."""
+    return entry.encode() in _environ(pid)
+
+
+def value_in_environ(pid: int, name: str) -> str | None:
+    """What a variable was when the process was started; None where there is none, or we may not look."""
+    start = f"{name}=".encode()
+    found = next((entry for entry in _environ(pid) if entry.startswith(start)), None)
+    return None if found is None else found[len(start) :].decode(errors="surrogateescape")
+
+
+def _environ(pid: int) -> list[bytes]:
     try:
-        environ = (_PROC / str(pid) / "environ").read_bytes()
+        return (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
     except OSError:
-        return False
-    return entry.encode() in environ.split(b"\0")
+        return []
 
 
 def socket_inodes(pid: int) -> frozenset[str]:

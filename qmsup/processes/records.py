@@ -72,6 +72,24 @@ def children_dir() -> Path:
     return state_dir() / "children"
 
 
+def as_json(record: Record) -> str:
+    """A record as text."""
+    return json.dumps({name: getattr(record, name) for name in Record.__slots__})
+
+
+def from_json(text: str) -> Record:
+    """The record that a text tells of.
+
+    Raises:
+        ValueError, TypeError, RecursionError: it is none.
+    """
+    record = Record(**json.loads(text))
+    for field in fields(record):
+        if not isinstance(getattr(record, field.name), cast("type", field.type)):
+            raise TypeError(f"{field.name} is no {field.type}")
+    return record
+
+
 def new_record(*, model: str, incarnation: int, nonce: str, port: int) -> Record:
     """The record of a child that this process is about to spawn."""
     own = procfs.stat_of(os.getpid())
@@ -107,8 +125,7 @@ def write(record: Record) -> None:
     Raises:
         ChildError: the folder cannot be written.
     """
-    path = record.path
-    text = json.dumps({name: getattr(record, name) for name in Record.__slots__})
+    path, text = record.path, as_json(record)
     try:
         make_private(path.parent)
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -143,10 +160,7 @@ def read_all(*, removes_unreadable: bool = True) -> Iterator[Record]:
 
 
 def _read(path: Path) -> Record:
-    record = Record(**json.loads(path.read_text()))
-    for field in fields(record):
-        if not isinstance(getattr(record, field.name), cast("type", field.type)):
-            raise TypeError(f"{field.name} of {path} is no {field.type}")
+    record = from_json(path.read_text())
     if record.path != path:
         raise ValueError(f"{path} is not where its own record is kept")
     return record

@@ -17,6 +17,7 @@ from qmsup.processes import output, records
 from qmsup.processes.child import Child
 from qmsup.processes.command import Launch
 from qmsup.processes.machines import machine_of
+from qmsup.processes.marks import MARK_VARIABLE, mark_of
 from qmsup.processes.procfs import stat_of
 from qmsup.processes.records import Record
 
@@ -29,23 +30,29 @@ def spawn(launch: Launch, *, model: ModelId, incarnation: Incarnation) -> Child:
     Raises:
         ChildError: there is no such program, it may not be run, or its log or record cannot be written.
     """
-    record = records.new_record(
-        model=model, incarnation=incarnation, nonce=launch.nonce, port=launch.port
-    )
+    record = _record(launch, model, incarnation)
     log, descriptor = output.open_log(model)
     try:
         program = PurePath(launch.argv[0]).name
         log_start = output.mark_start(
             descriptor, program=program, port=launch.port, incarnation=incarnation
         )
+        record = replace(record, log_start=log_start)
         _keep(record)
-        process = _start(launch, descriptor, model)
+        process = _start(launch, descriptor, record)
     except ChildError:
         records.erase(record)
         raise
     finally:
         os.close(descriptor)
     return _child(process, record, log, log_start)
+
+
+def _record(launch: Launch, model: ModelId, incarnation: Incarnation) -> Record:
+    record = records.new_record(
+        model=model, incarnation=incarnation, nonce=launch.nonce, port=launch.port
+    )
+    return replace(record, host=launch.host, command=launch.command, est_vram=int(launch.est_vram))
 
 
 def _keep(record: Record) -> None:
@@ -57,9 +64,7 @@ def _keep(record: Record) -> None:
             or error.__cause__.errno not in output.DISK_FULL
         ):
             raise
-        hint = (
-            "make room: should the scheduler die without ending it, nobody will know of this child"
-        )
+        hint = "make room: until then this child is known by what stands in its environment alone"
         _log.warning("child.unrecorded", model=record.model, error=str(error), hint=hint)
 
 
@@ -77,7 +82,7 @@ def _child(process: subprocess.Popen[bytes], record: Record, log: Path, log_star
     return Child(record=record, pidfd=pidfd, log=log, log_start=log_start, process=process)
 
 
-def _start(launch: Launch, log: int, model: ModelId) -> subprocess.Popen[bytes]:
+def _start(launch: Launch, log: int, record: Record) -> subprocess.Popen[bytes]:
     try:
         with _no_signal_blocked():
             return subprocess.Popen(
@@ -85,11 +90,11 @@ def _start(launch: Launch, log: int, model: ModelId) -> subprocess.Popen[bytes]:
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=launch.env,
+                env={**launch.env, MARK_VARIABLE: mark_of(record)},
                 start_new_session=True,
             )
     except (OSError, ValueError) as error:
-        raise ChildError(_why(launch, error, model)) from error
+        raise ChildError(_why(launch, error, ModelId(record.model))) from error
 
 
 @contextmanager

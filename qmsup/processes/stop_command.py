@@ -3,8 +3,11 @@
 import os
 import subprocess
 from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
 
 from qmsup.errors import ChildError
+from qmsup.processes import output
 from qmsup.processes.child import Child
 from qmsup.processes.command import Launch
 
@@ -41,7 +44,7 @@ def run_stop_command(launch: Launch, child: Child) -> StopCommand:
     """
     argv = tuple(word.replace(_PID, str(child.pid)) for word in launch.stop_argv)
     try:
-        with child.log.open("ab") as log:
+        with _log_of(child) as log:
             process = subprocess.Popen(
                 argv,
                 stdin=subprocess.DEVNULL,
@@ -53,3 +56,13 @@ def run_stop_command(launch: Launch, child: Child) -> StopCommand:
         return StopCommand(program=argv[0], process=process, pidfd=os.pidfd_open(process.pid))
     except (OSError, ValueError) as error:
         raise ChildError(f"cmdStop {argv[0]} could not be started: {error}") from error
+
+
+def _log_of(child: Child) -> BinaryIO:
+    """The child's log; nothing where a full disk takes none: what is to end must end all the same."""
+    try:
+        return child.log.open("ab")
+    except OSError as error:
+        if error.errno not in output.DISK_FULL:
+            raise
+        return Path(os.devnull).open("ab")

@@ -58,6 +58,22 @@ def test_it_goes_on_with_the_children_of_a_killed_one(places: Path) -> None:
         assert second.stop() == Exit.OK
 
 
+def test_it_goes_on_with_a_child_that_the_full_disk_took_no_record_of(places: Path) -> None:
+    config = configuration(places, {"m": fake()})
+    child = _running_child(config)
+    for record in (places_of.state_dir() / "children").iterdir():
+        record.unlink()
+
+    with qmsup("scheduler", config) as second:
+        second.says(STARTED)
+        until(lambda: _record()["pid"] == child["pid"])  # there is room now
+        with Client(timeout=Seconds(30.0)) as client:
+            (same,) = client.ask("running")["running"]
+        assert (same["pid"], same["state"]) == (child["pid"], "ready")
+        assert second.stop() == Exit.OK
+    assert not is_alive(child["pid"])
+
+
 def test_a_child_whose_model_is_configured_no_longer_is_ended(places: Path) -> None:
     child = _running_child(configuration(places, {"m": fake()}))
 

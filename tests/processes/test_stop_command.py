@@ -1,4 +1,7 @@
+import errno
+import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,3 +48,32 @@ def test_one_that_goes_on_ends_with_the_child(places: Path) -> None:
 def test_one_that_cannot_be_run_is_named(places: Path) -> None:
     with running("sleep", "60") as child, pytest.raises(ChildError, match="cmdStop /no/such could"):
         run_stop_command(launch_of(child, "/no/such"), child)
+
+
+def refuse_the_log(monkeypatch: pytest.MonkeyPatch, trouble: int) -> None:
+    whole = Path.open
+
+    def refuse(path: Path, *given: Any, **more: Any) -> Any:
+        if path.suffix == ".log":
+            raise OSError(trouble, os.strerror(trouble))
+        return whole(path, *given, **more)
+
+    monkeypatch.setattr(Path, "open", refuse)
+
+
+def test_a_full_disk_keeps_it_from_telling_not_from_working(
+    places: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with running("sleep", "60") as child:
+        refuse_the_log(monkeypatch, errno.ENOSPC)
+        command = run_stop_command(launch_of(child, "/bin/true"), child)
+
+        wait_until(lambda: command.process.poll() is not None)
+        assert command.close() == 0
+
+
+def test_a_log_that_is_anothers_is_told(places: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with running("sleep", "60") as child:
+        refuse_the_log(monkeypatch, errno.EACCES)
+        with pytest.raises(ChildError, match="Permission denied"):
+            run_stop_command(launch_of(child, "/bin/true"), child)

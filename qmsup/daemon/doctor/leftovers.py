@@ -22,7 +22,7 @@ def look(_box: Box) -> Iterator[Finding]:
     for record in found.unproved:
         yield _check.warn(
             f"pid {record.pid}",
-            f"it has the number of a child that was left ({record.model}), but nothing proves that it is that",
+            f"it looks like a child that was left ({record.model}), but nothing proves that it is that",
             f"look at it (ps -fp {record.pid}); end it by hand if it is a model's server, qmsup never will",
         )
     if found.owned:
