@@ -7,7 +7,7 @@ import hypothesis.strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 from typing_extensions import override
 
-from qmsup.core.scheduling import closers, invariants, places, requests, shutdown, walks
+from qmsup.core.scheduling import closers, invariants, places, requests, shutdown, swaps, walks
 from qmsup.core.scheduling.admission import Waits, judge
 from qmsup.core.scheduling.effects import ArmWake, Effect, EnsureReady
 from qmsup.core.scheduling.events import (
@@ -74,6 +74,16 @@ SPECS: dict[str, Spec] = {
             hold=Seconds(3.0), hold_on=HoldOn.ALWAYS, patience=Seconds(5.0), line_max=12
         ),
     ),
+    "gallery": spec_of(
+        "a b c d",
+        slots=2,
+        renders="c d",
+        groups=(
+            group("g", "a b", exclusive=False),
+            group("p", "c d", swap=False, exclusive=False),
+        ),
+        scheduler=_QUICK,
+    ),
     "fleeting": _with_ttl(
         spec_of("a b c d", slots=2, sizes=_SIZES, vram_budget=MiB(16), scheduler=_QUICK), "a c"
     ),
@@ -94,6 +104,7 @@ def naive_handle(state: State, event: Event, now: Seconds) -> list[Effect]:
     requests.pass_time(state)
     _settle(state, naive_walk)
     _take(state, event)
+    swaps.renders_moved(state)
     _settle(state, naive_walk)
     naive_walk(state)
     if state.ending is not None and not state.ending.is_handing_over:
@@ -147,11 +158,13 @@ class SchedulerMachine(Wishes):
     def tell(self, event: Event, *, repeated: RequestId | None = None) -> list[Effect]:
         now = Seconds(self.now)
         twin = copy.deepcopy(self.scheduler.state, {id(self.spec): self.spec})
+        rendering = self.renders_in_flight()
         effects = self.scheduler.handle(event, now)
         self.history.append((event, now, effects))
         assert naive_handle(twin, event, now) == effects, "the walk along the line is no other"
         self.world.take(effects, repeated=repeated)
         self.check_budget(effects)
+        self.check_renders(effects, rendering & self.renders_in_flight())
         self.check_wishes(effects)
         invariants.check(self.scheduler.state, now)
         self.bound.look(self.scheduler.state, event)
@@ -170,6 +183,16 @@ class SchedulerMachine(Wishes):
             if isinstance(effect, EnsureReady):
                 total = sum(self.spec.models[m].est_vram for m in self.world.running())
                 assert total <= self.spec.vram_budget, "what is loaded together fits"
+
+    def renders_in_flight(self) -> set[LeaseId]:
+        state = self.scheduler.state
+        return {lease for model in state.rendering for lease in state.models[model].leases}
+
+    def check_renders(self, effects: list[Effect], rendering: set[LeaseId]) -> None:
+        models = self.scheduler.state.models
+        for effect in effects:
+            if isinstance(effect, EnsureReady) and not models[effect.model].spec.renders:
+                assert not rendering, f"{effect.model} is spawned beside renders: {rendering}"
 
     def greet(self, worker: WorkerId) -> None:
         mine = [a for a in self.world.requests.values() if a.listener == worker and not a.is_over]

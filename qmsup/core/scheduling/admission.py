@@ -7,7 +7,7 @@ waiters of one case get one verdict. The order of the questions is the contract.
 from difflib import get_close_matches
 
 from qmsup.core.scheduling import closers, memory
-from qmsup.core.scheduling.collisions import swaps_against
+from qmsup.core.scheduling.collisions import is_locked_out, locked_out, swaps_against
 from qmsup.core.scheduling.line import Because, Case, Rank, Wants
 from qmsup.core.scheduling.messages import message
 from qmsup.core.scheduling.records import Model
@@ -107,6 +107,13 @@ def _judge_ready(state: State, model: Model, case: Case, rank: Rank) -> Verdict:
     is_yielding = bool(state.closers.named) and not is_under_way
     if is_yielding and closers.closing(state, model, case, rank) is not None:
         return _WAITS[Because.YIELDS]
+    if (
+        state.swaps
+        and model.running_spec.renders
+        and not is_under_way
+        and (first := locked_out(state))
+    ):
+        return Waits(because=Because.YIELDS, collides=first)
     return _SERVES if _has_room(model, case.wants) else _WAITS[Because.AT_LIMIT]
 
 
@@ -121,7 +128,7 @@ def _judge_start(state: State, model: Model, case: Case, rank: Rank) -> Verdict:
     for victim in evict:
         if state.models[victim].is_kept:
             return Refuses(refusal=_blocked(state, model, evict))
-    if state.rendering and not model.spec.renders:
+    if is_locked_out(state, model):
         return _WAITS[Because.RENDERING]
     lack = None if state.memory.free is None else memory.lack_before(state, model, evict)
     if lack is not None and not lack.passes:

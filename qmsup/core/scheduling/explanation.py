@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from qmsup.core.eviction.reasons import reasons_for
 from qmsup.core.scheduling import memory, views, wording
-from qmsup.core.scheduling.collisions import swaps_against
+from qmsup.core.scheduling.collisions import locked_out, swaps_against
 from qmsup.core.scheduling.events import RequestArrived
 from qmsup.core.scheduling.line import Waiter
 from qmsup.core.scheduling.records import Model, Swap, SwapPhase
@@ -123,8 +123,7 @@ def _obstacles(
     if model.swap is not None:
         return
     if model.is_ready:
-        if len(model.leases) >= model.limit:
-            yield f"all {wording.counted(model.limit, 'place')} of {model.id} are in use"
+        yield from _of_ready(state, model, now)
     elif state.rendering and not model.spec.renders:
         yield f"{wording.listed(state.rendering)} makes an image or a video"
     for closer in state.closers.named:
@@ -132,6 +131,13 @@ def _obstacles(
             yield f"{closer.case.model} comes first: somebody has waited for it long enough"
     if not model.is_ready:
         yield from _of_victims(state, model, evicts, now)
+
+
+def _of_ready(state: State, model: Model, now: Seconds) -> Iterator[str]:
+    if len(model.leases) >= model.limit:
+        yield f"all {wording.counted(model.limit, 'place')} of {model.id} are in use"
+    for target in locked_out(state) if model.running_spec.renders else ():
+        yield f"a load is in the way: {_swap(state.swaps[target], now)}"
 
 
 def _of_victims(
@@ -171,5 +177,10 @@ def _swap(swap: Swap, now: Seconds) -> str:
         return (
             f"{swap.target} is to be loaded, begun {since} ago:"
             f" GPU memory of what has stopped is on its way back; {waiting}"
+        )
+    if swap.phase is SwapPhase.RENDERING:
+        return (
+            f"{swap.target} is to be loaded, begun {since} ago:"
+            f" an image or a video that was begun since has to be done first; {waiting}"
         )
     return f"{swap.target} is loading, begun {since} ago; {waiting}"

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from qmsup.core.scheduling import closers, law
 from qmsup.core.scheduling.admission import Waits, judge
 from qmsup.core.scheduling.claims import Closers
+from qmsup.core.scheduling.collisions import is_locked_out
 from qmsup.core.scheduling.line import Because, Waiter
 from qmsup.core.scheduling.records import Model, Phase, Swap, SwapPhase
 from qmsup.core.scheduling.state import State
@@ -137,6 +138,8 @@ def _of_a_swap(state: State, swap: Swap, model: Model) -> Iterator[str]:
         swap.is_aborting or not (state.memory.returning or state.memory.taking)
     ):
         yield f"the swap to {swap.target} waits for memory that does not come back"
+    if swap.phase is SwapPhase.RENDERING and (swap.is_aborting or not is_locked_out(state, model)):
+        yield f"the swap to {swap.target} waits for a render that has ended"
     if swap.phase is SwapPhase.LOADING:
         wanted = Phase.STOPPING if swap.is_aborting else Phase.STARTING
         child = model.child

@@ -37,7 +37,7 @@ def _models_before(state: State, verdict: Waits, case: Case, rank: Rank) -> tupl
         case Because.BUSY | Because.HELD:
             return _victims_kept(state, case, verdict.because)
         case Because.YIELDS | Because.RESERVED:
-            return _model_wanted(state, case, rank)
+            return verdict.collides or _model_wanted(state, case, rank)
         case _:
             return (case.model,)
 

@@ -101,6 +101,8 @@ class SwapPhase(StrEnum):
     EVICTING = "evicting"
     SETTLING = "settling"
     """What was stopped is gone, and its memory is on its way back."""
+    RENDERING = "rendering"
+    """A render has begun meanwhile, and nothing that is no render is spawned beside one."""
     LOADING = "loading"
 
 

@@ -19,6 +19,7 @@ from qmsup.core.scheduling import (
     residency,
     shedding,
     shutdown,
+    swaps,
     unload,
     walks,
 )
@@ -114,6 +115,8 @@ class Scheduler:
         if has_passed or state.law.is_doubtful:
             _settle(state)
         _take(state, event)
+        if state.swaps:
+            swaps.renders_moved(state)
         if state.line.size or state.law.is_doubtful:
             _settle(state)
         else:  # the usual case by far: nobody is there to fare otherwise

@@ -1,10 +1,12 @@
 """Swaps: stop an evict set, then load a target. EVICTING, LOADING, done; or failed, or aborted, from anywhere.
 
+In between it may have to wait, for memory (SETTLING) or for the end of a render that has begun since (RENDERING).
 A swap is ended by reports about exactly the incarnations it asked for, in whatever order they come.
 """
 
 from qmsup.core.scheduling import memory, residency, waiting
 from qmsup.core.scheduling.admission import served_when_loaded
+from qmsup.core.scheduling.collisions import is_locked_out
 from qmsup.core.scheduling.line import Rank, Waiter
 from qmsup.core.scheduling.records import Model, Swap, SwapPhase
 from qmsup.core.scheduling.state import State
@@ -58,7 +60,7 @@ def abort(state: State, swap: Swap, *, is_wanted_gone: bool = False) -> None:
     if swap.phase is SwapPhase.LOADING:
         order = residency.stop if is_wanted_gone else residency.give_up_start
         order(state, state.models[swap.target])
-    elif swap.phase is SwapPhase.SETTLING:
+    elif swap.phase is not SwapPhase.EVICTING:
         ended(state, swap)
     else:
         state.stir_all()  # what it would have taken is free for others
@@ -77,6 +79,16 @@ def memory_moved(state: State) -> None:
     """Memory came back, or will not: loads that wait for it go on."""
     for swap in list(state.swaps.values()):
         if swap.phase is SwapPhase.SETTLING:
+            _go_on(state, swap)
+
+
+def renders_moved(state: State) -> None:
+    """After each event: loads that waited for the end of a render go on when it is over."""
+    for swap in list(state.swaps.values()):
+        if swap.phase is SwapPhase.RENDERING and not is_locked_out(
+            state, state.models[swap.target]
+        ):
+            state.stir_all()  # renders that came since have waited for it
             _go_on(state, swap)
 
 
@@ -138,6 +150,8 @@ def _go_on(state: State, swap: Swap) -> None:
     model = state.models[swap.target]
     if swap.is_aborting:
         ended(state, swap)
+    elif is_locked_out(state, model):
+        swap.phase = SwapPhase.RENDERING
     elif memory.is_on_its_way(state, model, swap):
         swap.phase = SwapPhase.SETTLING
     elif (lack := memory.lack_now(state, model)) is not None:

@@ -225,6 +225,11 @@ def settle_for_nothing(state: State) -> None:
     swap.left, swap.phase = set(), SwapPhase.SETTLING
 
 
+def wait_for_no_render(state: State) -> None:
+    swap = evicting(state)
+    swap.left, swap.phase = set(), SwapPhase.RENDERING
+
+
 def count_down_in_use(state: State) -> None:
     state.models[A].idle = state.deadlines.add(Seconds(9.0), state.models[A])
 
@@ -278,6 +283,7 @@ BREAKS: dict[str, Callable[[State], None]] = {
     "while the scheduler ends": end_with_a_waiter,
     "while the box is drained": drain_with_a_waiter,
     "memory that does not come back": settle_for_nothing,
+    "waits for a render that has ended": wait_for_no_render,
     "a is about to be unloaded": count_down_in_use,
     "a has no place": leave_what_has_no_place,
     "too much is held": hold_too_much_unwatched,
