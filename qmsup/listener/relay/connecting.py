@@ -1,47 +1,73 @@
-"""The way to an upstream: its address, a socket that is on its way there, and how long either may take."""
+"""The way to an upstream: from its name to a socket that takes bytes, and how long that may take."""
 
+import errno
+import os
 import socket
-from functools import lru_cache
+from collections.abc import Callable
 
+from qmsup.listener.relay.loop import Loop
+from qmsup.listener.relay.names import Names, Place, Places
 from qmsup.listener.relay.order import Remote
 from qmsup.listener.relay.sending import Sending
 from qmsup.units import Seconds
 
 _STREAM = int(socket.SOCK_STREAM) | int(socket.SOCK_NONBLOCK)
 _CONNECT_WITHIN = Seconds(10.0)
-
-Address = tuple[str | int | bytes, ...] | str
+_ON_ITS_WAY = frozenset({0, errno.EINPROGRESS})
 
 
 class Way:
-    """A socket that is not connected yet, and where to."""
+    """To one server, once. It hands over a socket, or says why there is none."""
 
-    __slots__ = ("_address", "sock")
+    __slots__ = ("_is_over", "_loop", "_lost", "_reached", "_turn")
 
-    def __init__(self, where: str) -> None:
-        """Find the address.
+    def __init__(
+        self,
+        loop: Loop,
+        reached: Callable[[socket.socket], None],
+        lost: Callable[[OSError], None],
+        *,
+        turn: int = 0,
+    ) -> None:
+        """Begin nothing yet.
 
         Args:
+            loop: theirs.
+            reached: gets the socket, which may still be connecting; it is the taker's to watch and close.
+            lost: hears why there is none. Just one of the two is called, once, perhaps before `begin` returns.
+            turn: how often it was tried before: a server with several addresses is tried at the next.
+        """
+        self._loop = loop
+        self._reached = reached
+        self._lost = lost
+        self._turn = turn
+        self._is_over = False
+
+    def begin(self, names: Names, where: str) -> None:
+        """Look the server up, and connect.
+
+        Args:
+            names: knows addresses.
             where: `host:port`, or the path of a Unix socket.
-
-        Raises:
-            OSError: the host is not known, or no descriptor is left.
-            ValueError: it is no address.
         """
-        family, self._address = _address_of(where)
-        self.sock = socket.socket(family, _STREAM)
+        names.find(where, self._take)
 
-    def begin(self) -> None:
-        """Begin to connect.
+    def give_up(self) -> None:
+        """Nobody needs it any more: neither of the two is called."""
+        self._is_over = True
 
-        Raises:
-            OSError: nobody is there.
-        """
-        if self.sock.family is not socket.AF_UNIX:
-            self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            self.sock.connect_ex(self._address)
-        elif self.sock.connect_ex(self._address):
-            raise ConnectionRefusedError  # the scheduler process is gone, or just coming
+    def _take(self, found: Places | OSError) -> None:
+        if self._is_over:
+            return
+        self._is_over = True
+        try:
+            if isinstance(found, OSError):
+                raise found
+            sock = _connected(found, self._turn)
+        except OSError as error:
+            self._lost(error)
+            return
+        self._reached(sock)
 
 
 def too_late(sending: Sending | None, remote: Remote | None, waited: float) -> str:
@@ -60,12 +86,28 @@ def too_late(sending: Sending | None, remote: Remote | None, waited: float) -> s
     return ""
 
 
-@lru_cache(maxsize=256)
-def _address_of(where: str) -> tuple[socket.AddressFamily, Address]:
-    """As a socket address; a name is looked up once."""
-    if where.startswith("/"):
-        return socket.AF_UNIX, where
-    host, _, port = where.rpartition(":")
-    found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
-    family, _, _, _, address = found[0]
-    return family, address
+def _connected(places: Places, turn: int) -> socket.socket:
+    """A socket that is connecting to the first of the places that can be tried at all.
+
+    Raises:
+        OSError: to none of them, as the last one has it.
+    """
+    start = turn % len(places)
+    error: OSError = ConnectionRefusedError()
+    for place in places[start:] + places[:start]:
+        sock = socket.socket(place.family, _STREAM)
+        failed = _begin(sock, place)
+        if failed is None:
+            return sock
+        sock.close()
+        error = failed
+    raise error
+
+
+def _begin(sock: socket.socket, place: Place) -> OSError | None:
+    if place.family is socket.AF_UNIX:
+        # The scheduler process is gone, or just coming.
+        return ConnectionRefusedError() if sock.connect_ex(place.address) else None
+    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    number = sock.connect_ex(place.address)
+    return None if number in _ON_ITS_WAY else OSError(number, os.strerror(number))

@@ -21,6 +21,7 @@ from qmsup.listener.relay.home import Guest, Home
 from qmsup.listener.relay.lingering import Lingering
 from qmsup.listener.relay.loop import Loop
 from qmsup.listener.relay.machine import Exchange
+from qmsup.listener.relay.names import Names
 from qmsup.listener.relay.onlookers import Onlookers
 from qmsup.listener.relay.tunnel import Tunnel
 from qmsup.listener.relay.watch import Order, Watch
@@ -51,8 +52,9 @@ class Engine(Loop):
         self._options = options
         self._held: set[Guest] = set()
         self._onlookers = Onlookers(self, lambda: link.ask("subscribe", {}, _SUBSCRIBES_WITHIN))
+        self._names = Names(self)
         self._homes = {
-            logs: Home(loop=self, link=link, held=self._held, access_log=logs)
+            logs: Home(loop=self, link=link, names=self._names, held=self._held, access_log=logs)
             for logs in (False, True)
         }
         self._turns_of_remarks = itertools.count()
@@ -138,6 +140,7 @@ class Engine(Loop):
                 owner.give_up()
         self._link.close()
         self._onlookers.close()
+        self._names.close()
         super().close()
 
     @override

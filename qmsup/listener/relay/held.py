@@ -8,6 +8,7 @@ import contextlib
 import select
 import socket
 from collections.abc import Callable
+from functools import partial
 
 from qmsup.errors import Refusal
 from qmsup.ids import HostName, RequestId
@@ -16,7 +17,7 @@ from qmsup.listener.relay.account import Account
 from qmsup.listener.relay.asks import ask_of, granted_to, remote_of
 from qmsup.listener.relay.connecting import Way, too_late
 from qmsup.listener.relay.home import Home
-from qmsup.listener.relay.lingering import Lingering, reset_on_close
+from qmsup.listener.relay.lingering import part
 from qmsup.listener.relay.machine import Ending, Exchange, Phase
 from qmsup.listener.relay.order import RelayOrder, Remote
 from qmsup.listener.relay.sending import Sending
@@ -61,6 +62,7 @@ class Held:
         "_upstream",
         "_upstream_fd",
         "_waits_since",
+        "_way",
         "_where",
         "request",
     )
@@ -86,6 +88,7 @@ class Held:
         self._give_back = give_back
         self._upstream: socket.socket | None = None
         self._upstream_fd = -1
+        self._way: Way | None = None
         self._sending: Sending | None = None
         self._remote: Remote | None = None
         self._tried: tuple[HostName, ...] = ()
@@ -151,7 +154,7 @@ class Held:
             if now - self._waits_since > STALLED_AFTER:
                 self._leave()
             return
-        if exchange.phase is Phase.CONNECTING and self._upstream is not None:
+        if exchange.phase is Phase.CONNECTING:
             late = too_late(self._sending, self._remote, now - self._waits_since)
             if late:
                 self._give_up_on(late)
@@ -245,12 +248,9 @@ class Held:
         self._over()
         if ending is Ending.KEEP:
             self._give_back(True)  # noqa: FBT003 - whether the connection lives on
-        elif ending is Ending.CLOSE:
-            Lingering(self._loop, self._sock, lambda: self._give_back(False)).start()  # noqa: FBT003
         else:
-            reset_on_close(self._sock)
-            self._loop.discard(self._fd, self._sock)
-            self._give_back(False)  # noqa: FBT003
+            is_whole = ending is Ending.CLOSE
+            part(self._loop, self._sock, partial(self._give_back, False), is_whole=is_whole)  # noqa: FBT003
 
     def _over(self) -> None:
         self._is_over = True
@@ -267,20 +267,18 @@ class Held:
         self._tries += 1
         self._waits_since = self._loop.now
         head = order.head if self._remote is None else self._remote.addressed(order.head)
-        sending = Sending(head + b"Host: %b\r\n\r\n" % self._where.encode(), order.body)
+        self._sending = Sending(head + b"Host: %b\r\n\r\n" % self._where.encode(), order.body)
         where = order.via if order.via and self._remote is None else self._where
-        try:
-            way = Way(where)
-        except (OSError, ValueError) as error:
-            self._give_up_on(f"no connection to {self._where}: {error}")
-            return
-        upstream = self._upstream = way.sock
+        self._way = Way(self._loop, self._reached, self._lose, turn=self._tries - 1)
+        self._way.begin(self._home.names, where)
+
+    def _reached(self, upstream: socket.socket) -> None:
+        self._way = None
+        self._upstream = upstream
         self._upstream_fd = upstream.fileno()
-        self._sending = sending
         try:
-            way.begin()
             # On one machine the connection is made by now, as a rule.
-            self._go_on_sending(upstream, sending)
+            self._go_on_sending(upstream, self._sending)
         except OSError as error:
             self._lose(error)
             return
@@ -289,9 +287,9 @@ class Held:
     def _wanted(self) -> int:
         return _IN if self._sending is None else _IN | _OUT
 
-    def _go_on_sending(self, upstream: socket.socket, sending: Sending) -> None:
+    def _go_on_sending(self, upstream: socket.socket, sending: Sending | None) -> None:
         with contextlib.suppress(BlockingIOError):
-            if sending.go_on(upstream):
+            if sending is not None and sending.go_on(upstream):
                 self._sent_all()
 
     def _on_upstream(self, event: int) -> None:
@@ -348,7 +346,8 @@ class Held:
                 return
             self._give_up_on(f"{self._where} refuses connections")
             return
-        self._give_up_on(f"the connection broke ({error.strerror})")
+        said = "the connection broke" if self._upstream else f"no connection to {self._where}"
+        self._give_up_on(f"{said} ({error.strerror or error})")
 
     def _sent_all(self) -> None:
         """The request is out. On a route it is kept until the answer begins: another host may have to do it."""
@@ -375,10 +374,13 @@ class Held:
         return True
 
     def _close_upstream(self) -> None:
+        self._sending = None
+        if self._way is not None:
+            self._way.give_up()
+            self._way = None
         if self._upstream is not None:
             self._loop.discard(self._upstream_fd, self._upstream)
             self._upstream = None
-            self._sending = None
             self._is_paused = False
 
     def _drop_order(self) -> None:

@@ -6,6 +6,7 @@ from typing import Protocol
 from qmsup.listener.link import Link
 from qmsup.listener.relay import account
 from qmsup.listener.relay.loop import Loop
+from qmsup.listener.relay.names import Names
 from qmsup.wire.listening import Finished
 
 
@@ -26,11 +27,13 @@ class Home:
     """What all clients of a worker share.
 
     Attributes:
+        names: where upstreams are.
         held: every client that is held; one takes itself out.
     """
 
     loop: Loop
     link: Link
+    names: Names
     held: set[Guest]
     access_log: bool
 

@@ -26,6 +26,16 @@ def reset_on_close(sock: socket.socket) -> None:
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
 
 
+def part(loop: Loop, sock: socket.socket, on_closed: Callable[[], None], *, is_whole: bool) -> None:
+    """Close a client's connection after its answer: in good order, or so that it sees that the answer is not whole."""
+    if is_whole:
+        Lingering(loop, sock, on_closed).start()
+        return
+    reset_on_close(sock)
+    loop.discard(sock.fileno(), sock)
+    on_closed()
+
+
 class Lingering:
     """One connection on its way out."""
 

@@ -1,50 +1,96 @@
 """The way to an upstream, and how long it may take."""
 
 import socket
+import time
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from qmsup.ids import HostName
 from qmsup.listener.relay.connecting import Way, too_late
+from qmsup.listener.relay.loop import Loop
+from qmsup.listener.relay.names import Names, Place
 from qmsup.listener.relay.order import Remote
 from qmsup.listener.relay.sending import Sending
 from qmsup.units import Seconds
 
 
-def test_a_way_leads_to_a_port_of_a_named_host() -> None:
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        way = Way(f"localhost:{server.getsockname()[1]}")
-        with way.sock:
-            way.begin()
-            accepted, _ = server.accept()
-            accepted.close()
+class Taker:
+    """Hears where the way led."""
 
-        assert not way.sock.getblocking() or way.sock.fileno() == -1
+    def __init__(self, *, turn: int = 0) -> None:
+        self.loop = Loop()
+        self.names = Names(self.loop)
+        self.socks: list[socket.socket] = []
+        self.errors: list[OSError] = []
+        self.way = Way(self.loop, self.socks.append, self.errors.append, turn=turn)
+
+    def begin(self, where: str) -> "Taker":
+        self.way.begin(self.names, where)
+        deadline = time.monotonic() + 20
+        while not self.socks and not self.errors:
+            assert time.monotonic() < deadline
+            self.loop.turn(0.1)
+        return self
+
+    def close(self) -> None:
+        for sock in self.socks:
+            sock.close()
+        self.names.close()
+        self.loop.close()
+
+
+@pytest.mark.parametrize("host", ["localhost", "127.0.0.1"])
+def test_a_way_leads_to_a_port_of_a_host(host: str) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server, closing(Taker()) as taker:
+        taker.begin(f"{host}:{server.getsockname()[1]}")
+
+        assert not taker.socks[0].getblocking()
+        server.settimeout(10)
+        accepted, _ = server.accept()
+        accepted.close()
 
 
 def test_a_way_leads_to_a_unix_socket(tmp_path: Path) -> None:
     path = str(tmp_path / "s")
-    with socket.socket(socket.AF_UNIX) as server:
+    with socket.socket(socket.AF_UNIX) as server, closing(Taker()) as taker:
         server.bind(path)
         server.listen()
-        way = Way(path)
-        with way.sock:
-            way.begin()
-            server.accept()[0].close()
+        assert taker.begin(path).socks
+        server.accept()[0].close()
 
 
 def test_a_unix_socket_that_is_not_there_refuses(tmp_path: Path) -> None:
-    way = Way(str(tmp_path / "none"))
+    with closing(Taker()) as taker:
+        (error,) = taker.begin(str(tmp_path / "none")).errors
 
-    with way.sock, pytest.raises(ConnectionRefusedError):
-        way.begin()
+    assert isinstance(error, ConnectionRefusedError)
 
 
 @pytest.mark.parametrize("where", ["host-that-is-not.invalid:80", "127.0.0.1:port", ""])
 def test_what_is_no_address_is_told(where: str) -> None:
-    with pytest.raises((OSError, ValueError)):
-        Way(where)
+    with closing(Taker()) as taker:
+        assert taker.begin(where).errors
+
+
+def test_of_several_addresses_those_that_cannot_be_tried_are_passed_over(tmp_path: Path) -> None:
+    path = str(tmp_path / "s")
+    gone = Place(socket.AF_UNIX, str(tmp_path / "none"))
+    with socket.socket(socket.AF_UNIX) as server, closing(Taker()) as taker:
+        server.bind(path)
+        server.listen()
+        taker.way._take((gone, Place(socket.AF_UNIX, path), gone))
+
+        assert taker.socks
+
+
+def test_who_gave_up_is_told_nothing() -> None:
+    with closing(Taker()) as taker:
+        taker.way.give_up()
+        taker.way.begin(taker.names, "127.0.0.1:1")
+
+        assert (taker.socks, taker.errors) == ([], [])
 
 
 _FAR = Remote(

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from qmsup.listener.relay.lingering import Lingering
+from qmsup.listener.relay.lingering import Lingering, part
 from qmsup.units import Seconds
 from tests.support.relaying import Relaying, ending_context, read_all, relaying
 
@@ -72,3 +72,24 @@ def test_a_connection_that_is_gone_is_closed_at_once(engine: Relaying) -> None:
     engine.do(lambda: engine.engine.linger(ours, lambda: _closed(ends)))
 
     assert ends == [1]
+
+
+def test_who_got_only_a_part_sees_a_connection_that_broke(engine: Relaying) -> None:
+    client, ours = engine.connection()
+    ends: list[int] = []
+
+    engine.do(lambda: part(engine.engine, ours, lambda: _closed(ends), is_whole=False))
+
+    with client, pytest.raises(ConnectionResetError):
+        client.recv(10)
+    assert ends == [1]
+
+
+def test_who_got_all_sees_an_end_in_good_order(engine: Relaying) -> None:
+    client, ours = engine.connection()
+    ends: list[int] = []
+
+    engine.do(lambda: part(engine.engine, ours, lambda: _closed(ends), is_whole=True))
+
+    assert read_all(client) == b""
+    engine.until(lambda: ends == [1])
