@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from qmsup.core.eviction.budget import BudgetPolicy
 from qmsup.core.eviction.groups import GroupPolicy
 from qmsup.core.eviction.matrix import MatrixPolicy
+from qmsup.core.eviction.overload import mib
 from qmsup.core.eviction.policy import EvictionPolicy
 from qmsup.core.eviction.pools import PoolsPolicy
 from qmsup.core.eviction.ram import RamPolicy
@@ -49,12 +50,18 @@ def _by_budget(
             *_by_groups(policy.fallback, target, running),
         )
     charges = {model: policy.charge_of(model) for model in running}
-    head = [f"{target} needs {_mib(need)}; {_used(charges, policy.limit, 'VRAM')}"]
+    head = [f"{target} needs {mib(need)}; {_used(charges, policy.limit, 'VRAM')}"]
     if policy.limit < policy.budget:
-        head.append(f"the card leaves {_mib(policy.limit)} of the budget of {_mib(policy.budget)}")
-    head += [f"{m} stays: its group is persistent" for m in running if m in policy.persistent]
+        head.append(f"the card leaves {mib(policy.limit)} of the budget of {mib(policy.budget)}")
+    head += [_staying(policy, model) for model in running if model in policy.persistent]
     victims = policy.eviction_for(target, running)
     return (*head, *_going(target, need, charges, victims, policy.limit))
+
+
+def _staying(policy: BudgetPolicy, model: ModelId) -> str:
+    if model in policy.fallback.pinned:
+        return f"{model} stays: an operator has pinned it"
+    return f"{model} stays: its group is persistent"
 
 
 def _by_groups(policy: GroupPolicy, target: ModelId, running: Sequence[ModelId]) -> tuple[str, ...]:
@@ -98,7 +105,7 @@ def _by_pools(policy: PoolsPolicy, target: ModelId, running: Sequence[ModelId]) 
     charges = {model: policy.ram.charge_of(model) for model in staying}
     return (
         *reasons,
-        f"{target} offloads {_mib(need)}; {_used(charges, limit, 'RAM')}",
+        f"{target} offloads {mib(need)}; {_used(charges, limit, 'RAM')}",
         *_tightened(policy.ram),
         *_going(target, need, charges, spilt, limit),
     )
@@ -117,7 +124,7 @@ def _in_ram(policy: RamPolicy, target: ModelId, running: Sequence[ModelId]) -> t
     charges = {model: policy.charge_of(model) for model in running}
     victims = policy.eviction_for(target, running)
     return (
-        f"{target} needs {_mib(need)}; {_used(charges, limit, 'RAM')}",
+        f"{target} needs {mib(need)}; {_used(charges, limit, 'RAM')}",
         *_tightened(policy),
         *_going(target, need, charges, victims, limit),
     )
@@ -127,11 +134,11 @@ def _tightened(policy: RamPolicy) -> tuple[str, ...]:
     budget, limit = policy.budget, policy.limit
     if budget is None or limit is None or limit >= budget:
         return ()
-    return (f"the machine leaves {_mib(limit)} of the budget of {_mib(budget)}",)
+    return (f"the machine leaves {mib(limit)} of the budget of {mib(budget)}",)
 
 
 def _used(charges: dict[ModelId, MiB], limit: MiB, kind: str) -> str:
-    return f"{_mib(MiB(sum(charges.values())))} of {_mib(limit)} {kind} are in use"
+    return f"{mib(MiB(sum(charges.values())))} of {mib(limit)} {kind} are in use"
 
 
 def _going(
@@ -145,7 +152,7 @@ def _going(
         over = need + sum(charges.values()) - limit
         return (f"{target} fits beside what runs",) if over <= 0 else (_too_big(target, over),)
     told = [
-        f"{victim} goes: the coldest of those left, it frees {_mib(charges[victim])}"
+        f"{victim} goes: the coldest of those left, it frees {mib(charges[victim])}"
         if charges[victim]
         else f"{victim} goes: its size is not known, so nothing can be reckoned with it"
         for victim in victims
@@ -155,12 +162,8 @@ def _going(
 
 
 def _too_big(target: ModelId, over: int) -> str:
-    return f"even so {target} is {_mib(MiB(over))} too large"
+    return f"even so {target} is {mib(MiB(over))} too large"
 
 
 def _listed(models: Sequence[ModelId]) -> str:
     return ", ".join(models) or "nothing"
-
-
-def _mib(size: MiB) -> str:
-    return f"{size:,} MiB".replace(",", " ")

@@ -27,6 +27,7 @@ from qmsup.ids import EventNumber, LeaseId, ModelId, RequestId
 from qmsup.units import Seconds
 
 _SENTENCES = {
+    "swap.over_budget": "{model} is loaded all the same, though nothing more may stop for it: {because}",
     "swap.done": "{model} is ready, {because} after that was decided",
     "swap.failed": "{model} could not be loaded: {because}",
     "swap.aborted": "loading {model} was given up while {because}",
@@ -202,7 +203,7 @@ def _started(record: Record, model: ModelId | None) -> str:
     load = f"loading {record.model}"
     load += "" if record.request is None else f" for {record.request}"
     if not record.evicts:
-        return f"{load} began; nothing has to stop for it"
+        return f"{load} began; {wording.choice(record.because)}"
     why = wording.choice(record.because)
     if model in record.evicts:
         return f"{model} is stopped: {load} began, and {why} ({record.because})"

@@ -4,6 +4,7 @@ In between it may have to wait, for memory (SETTLING) or for the end of a render
 A swap is ended by reports about exactly the incarnations it asked for, in whatever order they come.
 """
 
+from qmsup.core.eviction.overload import overloads
 from qmsup.core.scheduling import memory, residency, waiting
 from qmsup.core.scheduling.admission import served_when_loaded
 from qmsup.core.scheduling.collisions import is_locked_out
@@ -25,13 +26,7 @@ def start(
     model.swap = swap
     state.touch(model)
     state.settle(model)
-    state.record(
-        "swap.started",
-        model=model.id,
-        request=request,
-        evicts=evict,
-        because=state.policy.name if evict else "fits",
-    )
+    _record_start(state, model, evict, request)
     for victim in evict:
         if not state.models[victim].is_gone:
             swap.left.add(victim)
@@ -42,6 +37,18 @@ def start(
     if not swap.left:
         _go_on(state, swap)
     return swap
+
+
+def _record_start(
+    state: State, model: Model, evict: tuple[ModelId, ...], request: RequestId | None
+) -> None:
+    """Tell what was decided; and what that goes over, if all that may stop is not enough."""
+    staying = [other for other in state.running_beside(model.id) if other not in evict]
+    exceeded = overloads(state.policy, model.id, staying)
+    because = state.policy.name if evict else "over_budget" if exceeded else "fits"
+    state.record("swap.started", model=model.id, request=request, evicts=evict, because=because)
+    for overload in exceeded:
+        state.record("swap.over_budget", model=model.id, request=request, because=str(overload))
 
 
 def abort(state: State, swap: Swap, *, is_wanted_gone: bool = False) -> None:

@@ -18,11 +18,13 @@ _REASONS = {
     "silent": "its listener has not been heard for a while",
 }
 
-_POLICIES = {
+_CHOICES = {
     "budget": "the coldest models go until it fits the budget",
     "groups": "its group does not run beside them",
     "matrix": "no combination of the matrix holds them together at less cost",
     "pools": "the coldest models go until it fits its pool's budget",
+    "fits": "nothing has to stop for it",
+    "over_budget": "nothing may stop for it, and beside what runs it is over the budget",
 }
 
 
@@ -31,9 +33,9 @@ def reason(because: str) -> str:
     return _REASONS.get(because, because)
 
 
-def choice(policy: str) -> str:
-    """Why a policy chose what it chose."""
-    return _POLICIES.get(policy, f"policy {policy}")
+def choice(because: str) -> str:
+    """Why these models stop for a load, or none: by which policy, or how it stands."""
+    return _CHOICES.get(because, f"policy {because}")
 
 
 def listed(names: Iterable[str], most: int = 5) -> str:

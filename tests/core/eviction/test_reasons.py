@@ -54,6 +54,11 @@ def test_what_stays_whatever_comes_is_told_and_so_is_what_does_not_help() -> Non
         "u goes: its size is not known, so nothing can be reckoned with it",
         "a goes: the coldest of those left, it frees 5 000 MiB",
     )
+    pinned = policy_for(BUDGET, Actuals(pinned=frozenset({ModelId("a")})))
+    assert reasons(pinned, "c", "a")[1:] == (
+        "a stays: an operator has pinned it",
+        "even so c is 904 MiB too large",
+    )
     tight = policy_for(BUDGET, Actuals(ceiling=MiB(10000)))
     assert reasons(tight, "c", "a")[1:] == (
         "the card leaves 10 000 MiB of the budget of 16 384 MiB",

@@ -4,11 +4,13 @@ from collections.abc import Callable
 
 import pytest
 
+from qmsup.core.scheduling import stories
 from qmsup.core.scheduling.effects import Refuse
-from qmsup.ids import ModelId
+from qmsup.core.scheduling.events import RequestArrived
+from qmsup.ids import EventNumber, ModelId, RequestId
 from qmsup.spec import AllOf, AnyOf, MatrixSpec, Pool, Spec
-from qmsup.units import MiB
-from tests.support.scheduling import Desk, Story, group, spec_of
+from qmsup.units import MiB, Seconds
+from tests.support.scheduling import WORKER, Desk, Story, group, spec_of
 
 A_FOR_B = {"b": "a"}
 
@@ -164,6 +166,46 @@ def test_a_budget_takes_what_is_not_pinned() -> None:
         pin z a  -> answer z done
         r1 asks d -> stop c2, loading r1
         """)
+
+
+TOO_LARGE = {**SIZES, "d": 10}
+BESIDE_A = "5 MiB over the 11 MiB of VRAM for models, beside a (pinned)"
+
+
+def decisions(desk: Desk) -> list[tuple[str, str]]:
+    return [(r.decision, r.because) for r in desk.records() if r.decision.startswith("swap")]
+
+
+def test_what_is_loaded_beside_pinned_models_over_the_budget_is_told_as_that() -> None:
+    desk = Desk(spec_of("a b c d", sizes=TOO_LARGE, vram_budget=MiB(11)))
+    desk.play("""
+        load x a  -> load a1
+        a1 ready  -> answer x done
+        pin z a   -> answer z done
+        r1 asks d -> load d2, loading r1
+        """)
+
+    assert decisions(desk) == [("swap.started", "over_budget"), ("swap.over_budget", BESIDE_A)]
+    event = RequestArrived(request=RequestId("r1"), listener=WORKER, model=D)
+    turn = stories.Turn(EventNumber(1), Seconds(0.0), event, desk.effects)
+    assert [sentence.text for sentence in stories.of_model(D, [turn])] == [
+        "loading d for r1 began; nothing may stop for it, and beside what runs it is over the budget",
+        f"d is loaded all the same, though nothing more may stop for it: {BESIDE_A}",
+    ]
+
+
+def test_so_is_what_is_over_it_once_all_that_may_stop_has() -> None:
+    desk = Desk(spec_of("a b c d", sizes=TOO_LARGE, vram_budget=MiB(11)))
+    desk.play("""
+        load x a  -> load a1
+        a1 ready  -> answer x done
+        load y c  -> load c2
+        c2 ready  -> answer y done
+        pin z a   -> answer z done
+        r1 asks d -> stop c2, loading r1
+        """)
+
+    assert decisions(desk) == [("swap.started", "budget"), ("swap.over_budget", BESIDE_A)]
 
 
 def test_a_refusal_names_what_is_pinned() -> None:
