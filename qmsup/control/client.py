@@ -1,17 +1,13 @@
 """Asks the scheduler over its socket, as any program in any language could (wire/PROTOCOL.md)."""
 
-import errno
 import os
 import secrets
-import socket
 import time
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
-from qmsup import places
-from qmsup.errors import AskTimedOutError, PeerError, RefusedError, SchedulerUnavailableError
-from qmsup.transport import curve
+from qmsup.control.door import Door, here
+from qmsup.errors import AskTimedOutError, PeerError, RefusedError
 from qmsup.transport.dealer import DealerSocket
 from qmsup.units import Seconds
 from qmsup.wire import codec
@@ -19,6 +15,9 @@ from qmsup.wire.controlling import VERSION, Question, Reply
 
 _REPEAT = Seconds(0.5)
 """Between repetitions of a question that has no answer. The scheduler knows it by its id."""
+
+_GLANCE = Seconds(0.1)
+"""Between looks whether a key was refused."""
 
 _SILENCE = Seconds(10.0)
 """A scheduler that leaves even `ping` unanswered this long is not there. A restart takes less."""
@@ -45,16 +44,25 @@ class Client:
 
         Raises:
             SchedulerUnavailableError: nobody listens there.
-            ConfigError: a key cannot be read.
+            ConfigError: the address is none, or a key is not named or cannot be read.
         """
-        self._endpoint = places.scheduler_endpoint() if endpoint is None else endpoint
+        self._door = (
+            here()
+            if endpoint is None
+            else Door(endpoint=endpoint, own_key=own_key, server_key=server_key)
+        )
+        self._door.check()
+        secure = self._door.secure()
         self._timeout = timeout
         self._name = f"ctl-{os.getpid()}-{secrets.token_hex(4)}"
         self._asked = 0
-        _probe(self._endpoint)
-        self._socket = DealerSocket(
-            self._endpoint, self._name.encode(), secure=_secure(own_key, server_key)
-        )
+        self._door.knock(timeout)
+        self._socket = DealerSocket(self._door.endpoint, self._name.encode(), secure=secure)
+
+    @classmethod
+    def through(cls, door: Door, timeout: Seconds) -> Self:
+        """Connect by a way that is described elsewhere; raises as the constructor does."""
+        return cls(door.endpoint, timeout, own_key=door.own_key, server_key=door.server_key)
 
     def __enter__(self) -> Self:
         return self
@@ -74,7 +82,7 @@ class Client:
 
         Raises:
             RefusedError: the scheduler said no.
-            SchedulerUnavailableError: no sign of life.
+            SchedulerUnavailableError: no sign of life, or one side does not know the other's key.
             AskTimedOutError: it lives, but has not answered in time.
             PeerError: it answered what this version cannot read.
         """
@@ -99,8 +107,10 @@ class Client:
             self._socket.send(frames)
             repeat_at = min(now + _REPEAT, began + self._timeout)
             while (left := repeat_at - time.monotonic()) > 0:
-                if self._socket.wait(Seconds(left)):
+                if self._socket.wait(Seconds(min(left, _GLANCE))):
                     heard = time.monotonic()
+                if (stranger := self._socket.stranger()) is not None:
+                    raise self._door.unknown(stranger)
                 if (reply := self._reply_among(self._socket.receive(), question.id)) is not None:
                     return reply
         if began < heard and time.monotonic() <= heard + _SILENCE:
@@ -108,7 +118,7 @@ class Client:
                 f"no answer to {question.verb!r} within {self._timeout:g} s, though the scheduler lives:"
                 " it may still do it; look with `qmsup ps`, or give more time with --timeout"
             )
-        raise _unavailable(self._endpoint, "does not answer; if it stays so, restart it")
+        raise self._door.unavailable("does not answer; if it stays so, restart it")
 
     def _reply_among(self, frames: list[bytes], question_id: str) -> Reply | None:
         for frame in frames:
@@ -116,39 +126,3 @@ class Client:
             if reply.id == question_id:
                 return reply
         return None
-
-
-def _secure(own_key: Path | None, server_key: Path | None) -> Callable[[Any], None] | None:
-    if own_key is None or server_key is None:
-        return None
-    keys, server = curve.read_keys(own_key), curve.read_public(server_key)
-    return lambda socket: curve.connect_with(socket, keys, server)
-
-
-def _probe(endpoint: str) -> None:
-    """Raise at once where nobody listens: a ZeroMQ socket would wait for ever without a word."""
-    if not endpoint.startswith("ipc://"):
-        return
-    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as plain:
-        plain.settimeout(0.0)
-        try:
-            plain.connect(endpoint.removeprefix("ipc://"))
-        except BlockingIOError:
-            pass  # a full backlog is somebody too
-        except OSError as e:
-            raise _unavailable(endpoint, _reason(e)) from e
-
-
-def _reason(error: OSError) -> str:
-    if error.errno in {errno.EACCES, errno.EPERM}:
-        return "belongs to another user: run as the user that runs the scheduler"
-    if error.errno in {errno.ENOENT, errno.ECONNREFUSED, errno.ENOTDIR}:
-        return (
-            "is not running: start it with `qmsup serve -c FILE`, or set QMSUP_RUNTIME_DIR to the"
-            " folder it was started with"
-        )
-    return f"cannot be reached ({error.strerror or error}): set QMSUP_RUNTIME_DIR to a shorter path"
-
-
-def _unavailable(endpoint: str, what: str) -> SchedulerUnavailableError:
-    return SchedulerUnavailableError(f"the scheduler at {endpoint} {what}")

@@ -2,17 +2,67 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 
+from qmsup import places
 from qmsup.control.client import Client
+from qmsup.control.door import Door
 from qmsup.units import Seconds
 from qmsup.wire import bodies, codec
 
 _Function = TypeVar("_Function", bound=Callable[..., object])
 
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
+
+
+def where(function: _Function) -> _Function:
+    """The options that say which scheduler is asked; `door` has what they say."""
+    options = (
+        click.option(
+            "--connect",
+            metavar="tcp://HOST:PORT",
+            envvar="QMSUP_CONTROL",
+            expose_value=False,
+            callback=_note,
+            help="Ask the scheduler there, not this machine's; needs both keys.  [env: QMSUP_CONTROL]",
+        ),
+        click.option(
+            "--key-file",
+            type=click.Path(path_type=Path),
+            envvar="QMSUP_KEY_FILE",
+            expose_value=False,
+            callback=_note,
+            help="Your secret key, of `qmsup keys`.  [env: QMSUP_KEY_FILE]",
+        ),
+        click.option(
+            "--server-key",
+            type=click.Path(path_type=Path),
+            envvar="QMSUP_SERVER_KEY",
+            expose_value=False,
+            callback=_note,
+            help="That scheduler's public key.  [env: QMSUP_SERVER_KEY]",
+        ),
+    )
+    for option in reversed(options):
+        function = option(function)
+    return function
+
+
+def _note(context: click.Context, parameter: click.Parameter, value: object) -> None:
+    context.meta[f"{__name__}.{parameter.name}"] = value
+
+
+def door() -> Door:
+    """The way to the scheduler that the command names."""
+    said = click.get_current_context().meta
+    return Door(
+        endpoint=said.get(f"{__name__}.connect") or places.scheduler_endpoint(),
+        own_key=said.get(f"{__name__}.key_file"),
+        server_key=said.get(f"{__name__}.server_key"),
+    )
 
 
 def timeout(default: float) -> Callable[[_Function], _Function]:
@@ -53,7 +103,7 @@ def have_done(verb: str, *, within: float, as_json: bool, **args: object) -> Non
 
 def ask(verb: str, *, within: float, **args: object) -> Any:
     """One question over a connection of its own; see Client.ask."""
-    with Client(timeout=Seconds(within)) as client:
+    with Client.through(door(), Seconds(within)) as client:
         return client.ask(verb, **args)
 
 

@@ -1,6 +1,7 @@
 """CURVE: who may control the scheduler over TCP. Key files as ZeroMQ's own tools make them, readable by their owner."""
 
 import contextlib
+import os
 import re
 import shutil
 from collections.abc import Iterator
@@ -110,16 +111,37 @@ class _Known:
     """The keys in a folder, as ZeroMQ's authenticator asks for them."""
 
     def __init__(self, clients: Path) -> None:
+        self._clients = clients
         self._keys: set[bytes] = set()
-        for path in sorted(clients.glob(f"*{_PUBLIC}")):
+        self._seen = self._look()
+        self._read()
+
+    def callback(self, _domain: str, key: bytes) -> bool:
+        """Whether a client with this key, in ZeroMQ's letters, comes in."""
+        if (seen := self._look()) != self._seen:  # a key was put there or taken away
+            self._seen = seen
+            self._read()
+        return key in self._keys
+
+    def _read(self) -> None:
+        self._keys = set()
+        for path in sorted(self._clients.glob(f"*{_PUBLIC}")):
             try:
                 self._keys.add(read_public(path))
             except ConfigError as error:
                 _log.warning("control.key_unreadable", file=str(path), because=str(error))
 
-    def callback(self, _domain: str, key: bytes) -> bool:
-        """Whether a client with this key, in ZeroMQ's letters, comes in."""
-        return key in self._keys
+    def _look(self) -> tuple[tuple[str, int, int], ...]:
+        """What lies there, as far as it can be told without reading. A folder that is gone has no keys."""
+        try:
+            return tuple(sorted(_stamp(entry) for entry in os.scandir(self._clients)))
+        except OSError:
+            return ()
+
+
+def _stamp(entry: os.DirEntry[str]) -> tuple[str, int, int]:
+    found = entry.stat(follow_symlinks=False)
+    return entry.name, found.st_mtime_ns, found.st_ino
 
 
 @contextmanager
@@ -127,7 +149,8 @@ def admitting(clients: Path) -> Iterator[str]:
     """While this lasts, sockets of the domain that it gives admit the keys in this folder, and no other.
 
     Args:
-        clients: files of public keys, read now. One that cannot be read admits nobody, and keeps nobody out.
+        clients: files of public keys. What is put there counts for the next connection, what is taken away no more;
+            connections that there are stay. One that cannot be read admits nobody, and keeps nobody out.
     """
     known = _Known(clients)
     gate = ThreadAuthenticator(context.current())

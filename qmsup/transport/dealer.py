@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 import zmq
 
 from qmsup.transport import context
+from qmsup.transport.handshake import HandshakeWatch, Stranger
 from qmsup.units import Seconds, ms_from_seconds
 
 _RECONNECT = Seconds(0.01)
@@ -43,12 +44,14 @@ class DealerSocket:
         self._socket.setsockopt(zmq.RCVHWM, 0)
         self._socket.setsockopt(zmq.SNDHWM, 0)
         self._socket.setsockopt(zmq.RECONNECT_IVL, ms_from_seconds(_RECONNECT))
+        self._watch: HandshakeWatch | None = None
         try:
             if secure is not None:
                 secure(self._socket)
+                self._watch = HandshakeWatch(self._socket)
             self._socket.connect(endpoint)
         except zmq.ZMQError as e:
-            self._socket.close(linger=0)
+            self.close()
             raise context.os_error(e, endpoint) from e
 
     def fileno(self) -> int:
@@ -78,6 +81,12 @@ class DealerSocket:
         """Whether something can be received, waiting for it at most this long."""
         return bool(self._socket.poll(ms_from_seconds(timeout)))
 
+    def stranger(self) -> Stranger | None:
+        """Who does not know whom, where keys are shown; None = there is no such trouble."""
+        return None if self._watch is None else self._watch.stranger()
+
     def close(self) -> None:
         """Close; what was sent to a scheduler that is there is still delivered for a short linger."""
+        if self._watch is not None:
+            self._watch.close()
         self._socket.close()

@@ -16,6 +16,7 @@ WALL_CLOCK = {
     "qmsup/actors/scheduler.py": "the same",
     "qmsup/control/commands/status.py": "a person sees since when",
     "qmsup/control/commands/top.py": "a person sees how long",
+    "qmsup/control/polled.py": "changes seen from afar are dated for people",
     "qmsup/daemon/main.py": "a person sees since when",
     "qmsup/listener/pages.py": "clients see `created`",
     "qmsup/listener/refused.py": "the activity's readers see when",

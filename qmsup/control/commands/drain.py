@@ -8,6 +8,7 @@ from qmsup.control import options
 @click.command("drain")
 @click.argument("host", required=False)
 @options.as_json
+@options.where
 @options.timeout(5.0)
 def command(host: str | None, *, as_json: bool, timeout: float) -> None:
     """Take no more work: waiting and new requests are refused, those under way go on.

@@ -8,7 +8,8 @@ from typing import Any
 import click
 
 from qmsup.control import options
-from qmsup.control.feed import Mirror
+from qmsup.control.feed import Mirror, looking_on
+from qmsup.control.polled import PolledMirror
 from qmsup.units import Seconds
 from qmsup.wire.feed import KINDS, Item
 
@@ -25,23 +26,36 @@ _LOOK_AGAIN = Seconds(1.0)
     help=f"Only topics that begin so, such as decision. or model.chat (kinds: {', '.join(KINDS)}).",
 )
 @options.as_json
+@options.where
 @options.timeout(5.0)
 def command(*, follow: bool, topics: tuple[str, ...], as_json: bool, timeout: float) -> None:
     """Show the last decisions; with -f, go on with everything that changes.
+
+    Of a scheduler elsewhere (--connect) the state is asked for each second: what lasted less is not seen.
 
     With --json each line is an object with `time`, `topic` and `body`; a body of null says that there is no such thing
     any more.
     """
     show = _as_json if as_json else _as_text
-    with Mirror(topics or ("",), timeout=Seconds(timeout)) as mirror:
+    seen = looking_on(topics or ("",), timeout=Seconds(timeout), door=options.door())
+    with seen as mirror:
         for decision in mirror.decisions:
             body = {key: value for key, value in decision.items() if key != "time"}
             topic = f"decision.{decision['decision']}"
             if topic.startswith(topics or ""):
                 show(float(decision["time"]), topic, body)
-        while follow:
-            for item in mirror.updates(_LOOK_AGAIN):
-                _show_item(item, as_json=as_json)
+        if follow:
+            _follow(mirror, as_json=as_json)
+
+
+def _follow(mirror: Mirror | PolledMirror, *, as_json: bool) -> None:
+    missed = 0
+    while True:
+        for item in mirror.updates(_LOOK_AGAIN):
+            _show_item(item, as_json=as_json)
+        if isinstance(mirror, PolledMirror) and mirror.missed > missed:
+            missed = mirror.missed
+            click.echo("more happened in a second than can be told from afar", err=True)
 
 
 def _show_item(item: Item, *, as_json: bool) -> None:

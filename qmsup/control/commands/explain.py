@@ -23,6 +23,7 @@ from qmsup.wire import bodies, codec
     help="Write the whole journal to a file, - for stdout.",
 )
 @options.as_json
+@options.where
 @options.timeout(5.0)
 def command(
     *,
@@ -85,6 +86,8 @@ def _event(told: bodies.Told) -> str:
 
 def _dump(file: IO[bytes], timeout: float) -> None:
     """Copy the journal's files; a scheduler that runs writes first what it has in hand."""
+    if options.door().is_remote:
+        raise click.UsageError("the journal lies with the scheduler: ask for --dump on its machine")
     folder = places.journal_dir()
     try:
         journal = codec.read_body(options.ask("journal", within=timeout), bodies.Journal)

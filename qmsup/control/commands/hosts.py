@@ -21,6 +21,7 @@ _COLUMNS = (
 
 @click.command("hosts")
 @options.as_json
+@options.where
 @options.timeout(5.0)
 def command(*, as_json: bool, timeout: float) -> None:
     """Show the machines that routes choose from, a line for each model that they can load.

@@ -14,6 +14,7 @@ from qmsup.wire import bodies, codec
 @click.option("--purpose", required=True, metavar="T", help="What for, in a few words.")
 @click.option("--owner", envvar="USER", default="", help="Whose it is.  [env: USER]")
 @options.as_json
+@options.where
 @options.timeout(600.0)
 def command(
     *, model: str, ttl: float, purpose: str, owner: str, as_json: bool, timeout: float

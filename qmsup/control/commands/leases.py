@@ -18,6 +18,7 @@ _COLUMNS = (
 
 @click.command("leases")
 @options.as_json
+@options.where
 @options.timeout(5.0)
 def command(*, as_json: bool, timeout: float) -> None:
     """Show who uses which model now.

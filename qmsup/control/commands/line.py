@@ -19,6 +19,7 @@ _COLUMNS = (
 
 @click.command("queue")
 @options.as_json
+@options.where
 @options.timeout(5.0)
 def command(*, as_json: bool, timeout: float) -> None:
     """Show who waits, for how long and why.

@@ -9,6 +9,7 @@ from qmsup.wire import bodies, codec
 @click.command("load")
 @click.argument("model")
 @options.as_json
+@options.where
 @options.timeout(600.0)
 def command(*, model: str, as_json: bool, timeout: float) -> None:
     """Load a model and wait until it is ready.

@@ -8,6 +8,7 @@ from qmsup.control import options
 @click.command("pin")
 @click.argument("model")
 @options.as_json
+@options.where
 @options.timeout(5.0)
 def command(*, model: str, as_json: bool, timeout: float) -> None:
     """Have a model stay: once it is loaded, no request evicts it.

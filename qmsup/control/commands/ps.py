@@ -31,6 +31,7 @@ _SIZES = (
 
 @click.command("ps")
 @options.as_json
+@options.where
 @options.timeout(5.0)
 def command(*, as_json: bool, timeout: float) -> None:
     """Show the models, what they use and what they do.

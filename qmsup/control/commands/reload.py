@@ -8,6 +8,7 @@ from qmsup.wire import bodies, codec
 
 @click.command("reload")
 @options.as_json
+@options.where
 @options.timeout(60.0)
 def command(*, as_json: bool, timeout: float) -> None:
     """Read the configuration file again and put it in force.

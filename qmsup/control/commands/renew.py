@@ -9,6 +9,7 @@ from qmsup.control import options
 @click.argument("lease", metavar="ID")
 @options.ttl(default=600.0)
 @options.as_json
+@options.where
 @options.timeout(5.0)
 def command(*, lease: str, ttl: float, as_json: bool, timeout: float) -> None:
     """Keep a job's lease for so many seconds from now on."""

@@ -19,6 +19,7 @@ _COLUMNS = (
 
 @click.command("status")
 @options.as_json
+@options.where
 @options.timeout(5.0)
 def command(*, as_json: bool, timeout: float) -> None:
     """Show the scheduler and its listeners.

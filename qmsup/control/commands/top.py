@@ -17,13 +17,16 @@ from rich.console import Console, Group
 from rich.live import Live
 from rich.text import Text
 
-from qmsup.control.feed import Mirror
+from qmsup.control import options
+from qmsup.control.feed import Mirror, looking_on
 from qmsup.control.overview import Line, lines_of
+from qmsup.control.polled import PolledMirror
 from qmsup.errors import AskTimedOutError, SchedulerUnavailableError
 from qmsup.units import Seconds
-from qmsup.wire.feed import Item
+from qmsup.wire.feed import KINDS, Item
 
 _DECISIONS = 200
+_TOPICS = tuple(f"{kind}." for kind in KINDS if kind != "activity")
 _PLAIN = os.terminal_size((120, 1000))
 
 
@@ -38,12 +41,14 @@ _PLAIN = os.terminal_size((120, 1000))
     metavar="S",
     help="Seconds between two looks.",
 )
+@options.where
 def command(*, plain: bool, once: bool, interval: float) -> None:
     """Watch the box: models, memory, who waits and why, jobs, and what is decided.
 
     q or Ctrl-C ends it. Where stdout is no terminal, or with --plain, looks are printed as text, one after the other.
     """
-    with Mirror() as mirror, contextlib.suppress(KeyboardInterrupt):
+    seen = looking_on(_TOPICS, door=options.door())
+    with seen as mirror, contextlib.suppress(KeyboardInterrupt):
         view = _View(mirror)
         if once:
             _print(view)
@@ -59,7 +64,7 @@ def command(*, plain: bool, once: bool, interval: float) -> None:
 class _View:
     """What is shown, and what was decided lately."""
 
-    def __init__(self, mirror: Mirror) -> None:
+    def __init__(self, mirror: Mirror | PolledMirror) -> None:
         self._mirror = mirror
         self._decisions: deque[dict[str, Any]] = deque(mirror.decisions, maxlen=_DECISIONS)
         self._trouble = ""

@@ -8,6 +8,7 @@ from qmsup.control import options
 @click.command("undrain")
 @click.argument("host", required=False)
 @options.as_json
+@options.where
 @options.timeout(5.0)
 def command(host: str | None, *, as_json: bool, timeout: float) -> None:
     """Take work again after a `qmsup drain`, with the same HOST if it had one."""

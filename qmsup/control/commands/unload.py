@@ -10,6 +10,7 @@ from qmsup.wire import bodies, codec
 @click.argument("models", nargs=-1)
 @click.option("--drain", is_flag=True, help="Let the requests under way finish first.")
 @options.as_json
+@options.where
 @options.timeout(600.0)
 def command(*, models: tuple[str, ...], drain: bool, as_json: bool, timeout: float) -> None:
     """Stop models, all when none is named.
