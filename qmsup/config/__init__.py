@@ -2,13 +2,16 @@
 
 from qmsup.config.conversion import import_file
 from qmsup.config.loading import Configuration, load, parse, parse_and_remark, read_file
+from qmsup.config.oversize import Oversize, oversize
 from qmsup.config.schema import json_schema
 
 __all__ = [
     "Configuration",
+    "Oversize",
     "import_file",
     "json_schema",
     "load",
+    "oversize",
     "parse",
     "parse_and_remark",
     "read_file",

@@ -11,6 +11,7 @@ from qmsup.config.control import resolve_control
 from qmsup.config.document import MAX_BYTES, Document, Value, read
 from qmsup.config.matrix import resolve_matrix
 from qmsup.config.models import loads_are_shown, resolve_models
+from qmsup.config.oversize import remark_on_sizes
 from qmsup.config.problems import Path, TooManyProblemsError
 from qmsup.config.remarks import remark_on
 from qmsup.config.shape import Shape
@@ -32,7 +33,7 @@ class Configuration:
 
     Attributes:
         text: what it said then; it may say something else by now.
-        remarks: what is no mistake, but means less here than where the file comes from; a line each.
+        remarks: what is no mistake, but should be known, such as what means less here than in llama-swap; a line each.
     """
 
     path: FilePath
@@ -141,7 +142,7 @@ def _resolve(document: Document, env: Mapping[str, str]) -> Spec | None:
     catalogues.check_loops(models, listeners, problems)
     fleet.check_own_ports(peers, hosts, listeners, problems)
     remark_on(shape, problems)
-    return Spec(
+    spec = Spec(
         models=models,
         groups=groups,
         matrix=matrix,
@@ -170,6 +171,8 @@ def _resolve(document: Document, env: Mapping[str, str]) -> Spec | None:
         access_log=shape.access_log,
         looked_at_only=resolve_upstream(shape, problems),
     )
+    remark_on_sizes(spec, problems)
+    return spec
 
 
 def _fit(tree: Value, document: Document) -> Shape | None:

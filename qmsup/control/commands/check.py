@@ -22,7 +22,7 @@ def command(context: click.Context, *, file: Path | None, schema: bool, as_json:
     """Check a configuration file.
 
     Every problem is named with its key, its line and what to do; the exit code is 2 then. What is right, but means
-    less here than in llama-swap, is told as well.
+    less here than in llama-swap or cannot be kept to, is told as well.
     """
     if schema:
         from qmsup import config

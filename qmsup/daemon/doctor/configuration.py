@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from qmsup.config import oversize
 from qmsup.daemon.doctor.box import Box
 from qmsup.daemon.doctor.finding import Check, Finding
 from qmsup.spec import Pool, Spec
@@ -31,23 +32,16 @@ def look(box: Box) -> Iterator[Finding]:
 
 
 def _sizes(spec: Spec) -> Iterator[Finding]:
-    """Models that the GPU's budget cannot reckon with."""
-    budget = spec.vram_budget
-    if not budget or spec.matrix is not None:
+    """Models that a budget cannot reckon with."""
+    for model in oversize(spec):
+        yield _check.warn(model.model, model.says, model.advice)
+    if not spec.vram_budget or spec.matrix is not None:
         return
     in_ram = {model for group in spec.groups if group.pool is Pool.RAM for model in group.members}
-    for model in spec.models.values():
-        if model.id in in_ram:
-            continue
-        if not model.est_vram:
+    for unknown in spec.models.values():
+        if not unknown.est_vram and unknown.id not in in_ram:
             yield _check.warn(
-                model.id,
+                unknown.id,
                 "nothing says what it takes on the GPU: until it was measured, its group says what stops for it",
-                f"give models.{model.id}.estVramGB, roughly",
-            )
-        elif model.est_vram > budget:
-            yield _check.warn(
-                model.id,
-                f"it takes {model.est_vram} MiB, and vramBudgetGB is {budget} MiB: all others stop for it",
-                f"lower models.{model.id}.estVramGB or what it takes (-c, -ngl), or raise the budget",
+                f"give models.{unknown.id}.estVramGB, roughly",
             )

@@ -46,8 +46,19 @@ def test_models_of_unknown_or_hopeless_size_are_named_where_a_budget_counts() ->
     in_ram = GroupSpec(id="cpu", members=(ModelId("on_cpu"),), pool=Pool.RAM)
     spec = Spec(models={m.id: m for m in models}, groups=(in_ram,), vram_budget=MiB(8000))
 
-    assert graded(look(Box(config=FILE, spec=spec)))[1:] == [("warn", "unknown"), ("warn", "huge")]
+    assert graded(look(Box(config=FILE, spec=spec)))[1:] == [("warn", "huge"), ("warn", "unknown")]
     without = replace(spec, vram_budget=None)
     by_matrix = replace(spec, matrix=MatrixSpec(sets={}))
     for other in (without, by_matrix):
         assert len(list(look(Box(config=FILE, spec=other)))) == 1
+
+
+def test_a_model_that_no_ram_budget_has_room_for_is_named_with_what_to_do() -> None:
+    slow = replace(model("x", name="slow"), est_ram=MiB(9728))
+    in_ram = GroupSpec(id="cpu", members=(slow.id,), pool=Pool.RAM)
+    spec = Spec(models={slow.id: slow}, groups=(in_ram,), ram_budget=MiB(8192))
+
+    found = list(look(Box(config=FILE, spec=spec)))
+
+    assert graded(found)[1:] == [("warn", "slow")]
+    assert found[1].says.startswith("9.5 GB is more than ramBudgetGB, 8 GB: ")
