@@ -14,7 +14,8 @@ from hypothesis.stateful import RuleBasedStateMachine, run_state_machine_as_test
 from scripts.soaking.found import FoundError
 from scripts.soaking.tally import Tally
 from tests.support.scheduling_dice import as_code, play, shortest, throw
-from tests.support.scheduling_machine import SPECS, SchedulerMachine
+from tests.support.scheduling_machine import SchedulerMachine
+from tests.support.scheduling_specs import SPECS
 
 _ROOT = Path(__file__).resolve().parents[2]
 _LENGTHS = (60, 150, 400)

@@ -12,7 +12,8 @@ from types import TracebackType
 
 from qmsup.core.scheduling.events import Outcome
 from qmsup.ids import ModelId, WorkerId
-from tests.support.scheduling_machine import SPECS, SchedulerMachine
+from tests.support.scheduling_machine import SchedulerMachine
+from tests.support.scheduling_specs import SPECS
 
 LENGTHS = (30, 60, 150)
 _PLAYS = 400

@@ -1,14 +1,12 @@
 """A scheduler in a world where everything is late and in any order; what must hold is stated once."""
 
 import copy
-from dataclasses import replace
 
 import hypothesis.strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
 from typing_extensions import override
 
-from qmsup.core.scheduling import closers, invariants, places, requests, shutdown, swaps, walks
-from qmsup.core.scheduling.admission import Waits, judge
+from qmsup.core.scheduling import invariants
 from qmsup.core.scheduling.effects import ArmWake, Effect, EnsureReady
 from qmsup.core.scheduling.events import (
     AskWithdrawn,
@@ -36,101 +34,16 @@ from qmsup.core.scheduling.events import (
     Woke,
 )
 from qmsup.core.scheduling.line import Wants
-from qmsup.core.scheduling.scheduler import Scheduler, _settle, _take
-from qmsup.core.scheduling.state import State
+from qmsup.core.scheduling.scheduler import Scheduler
 from qmsup.ids import AskId, LeaseId, ListenerName, ModelId, RequestId, WorkerId
-from qmsup.spec import HoldOn, OnExit, SchedulerSpec, Spec
-from qmsup.units import MiB, Seconds
-from tests.support.scheduling import group, spec_of
+from qmsup.units import Seconds
 from tests.support.scheduling_bound import Bound
+from tests.support.scheduling_naive import naive_handle
+from tests.support.scheduling_specs import SPECS
 from tests.support.scheduling_wishes import MODELS, PICK, RARELY, Wishes
 from tests.support.scheduling_world import Asked, Process, World
 
-_QUICK = SchedulerSpec(line_max=6, priority={ModelId("c"): 5}, patience=Seconds(8.0))
-_SIZES = {"a": 6, "b": 5, "c": 4, "d": 10}
-
-
-def _with_ttl(spec: Spec, models: str) -> Spec:
-    """These live for five seconds without work."""
-    short = {ModelId(m): replace(spec.models[ModelId(m)], ttl=Seconds(5.0)) for m in models.split()}
-    return replace(spec, models={**spec.models, **short})
-
-
-SPECS: dict[str, Spec] = {
-    "exclusive": spec_of("a b c d", slots=2, scheduler=_QUICK),
-    "budget": spec_of("a b c d", slots=2, sizes=_SIZES, vram_budget=MiB(12), scheduler=_QUICK),
-    "groups": spec_of(
-        "a b c d",
-        slots=1,
-        groups=(group("g", "a b", swap=True, exclusive=False), group("p", "c", persistent=True)),
-    ),
-    "fewer": spec_of("a b", slots=3, sizes=_SIZES, vram_budget=MiB(11), scheduler=_QUICK),
-    "studio": spec_of(
-        "a b c d",
-        sizes=_SIZES,
-        vram_budget=MiB(16),
-        renders="c d",
-        scheduler=SchedulerSpec(
-            hold=Seconds(3.0), hold_on=HoldOn.ALWAYS, patience=Seconds(5.0), line_max=12
-        ),
-    ),
-    "gallery": spec_of(
-        "a b c d",
-        slots=2,
-        renders="c d",
-        groups=(
-            group("g", "a b", exclusive=False),
-            group("p", "c d", swap=False, exclusive=False),
-        ),
-        scheduler=_QUICK,
-    ),
-    "fleeting": _with_ttl(
-        spec_of("a b c d", slots=2, sizes=_SIZES, vram_budget=MiB(16), scheduler=_QUICK), "a c"
-    ),
-    "fitting": spec_of(
-        "a b c d", slots=2, fits="a c", sizes=_SIZES, vram_budget=MiB(21), scheduler=_QUICK
-    ),
-    "kept": spec_of("a b c d", sizes=_SIZES, vram_budget=MiB(16), on_exit=OnExit.KEEP),
-}
 WORKERS = st.sampled_from([WorkerId(w) for w in ("w1", "w2")])
-
-
-def naive_handle(state: State, event: Event, now: Seconds) -> list[Effect]:
-    """What `handle` promises to be like: after every event the whole line is walked, and each is judged."""
-    state.begin(now)
-    if state.ending is not None and state.ending.is_handing_over:
-        state.emit(ArmWake(cause=state.event, at=None))
-        return state.effects
-    requests.pass_time(state)
-    _settle(state, naive_walk)
-    _take(state, event)
-    swaps.renders_moved(state)
-    _settle(state, naive_walk)
-    naive_walk(state)
-    if state.ending is not None and not state.ending.is_handing_over:
-        shutdown.go_on(state, state.ending)
-    if state.line.has_moved:
-        places.tell(state)
-    state.emit(ArmWake(cause=state.event, at=state.wake))
-    return state.effects
-
-
-def naive_walk(state: State) -> None:
-    """Everybody is judged, one by one, until that changes nothing."""
-    is_quiet = False
-    while not is_quiet:
-        walks.begin_walk(state)
-        is_quiet = True
-        for waiter in state.line.in_order():
-            if waiter.joined is not None:
-                continue  # with the one that began the load
-            verdict = judge(state, waiter.case, waiter.rank)
-            if isinstance(verdict, Waits):
-                closers.name(state, waiter.case, waiter.rank, verdict.because)
-            else:
-                state.line.remove(waiter)
-                walks.promote(state, waiter, verdict)
-                is_quiet = False
 
 
 class SchedulerMachine(Wishes):

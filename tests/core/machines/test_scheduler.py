@@ -8,7 +8,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from tests.support.scheduling_dice import as_code, play, shortest, throw
-from tests.support.scheduling_machine import SPECS, SchedulerMachine
+from tests.support.scheduling_machine import SchedulerMachine
+from tests.support.scheduling_specs import SPECS
 
 HISTORIES = int(os.environ.get("QMSUP_HISTORIES", "12"))
 """Of each configuration, by dice. Thousands of them make a night's work."""
