@@ -294,6 +294,8 @@ class SchedulerSpec:
     hold_on: HoldOn = HoldOn.TOOL_CALLS
     patience: Seconds = Seconds(300.0)
     """How long a waiter respects holds and busy incumbents; 0 = no hold at all."""
+    lend: Seconds = Seconds(0.05)
+    """How long a worker may go on with a lease after it was granted, while nobody waits; 0 = not at all."""
     settle: Seconds = Seconds(3.0)
     """How long a load waits at most for the memory of what made room for it."""
     priority: Mapping[ModelId, int] = field(default_factory=dict)

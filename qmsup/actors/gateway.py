@@ -12,7 +12,7 @@ from typing import assert_never
 
 from qmsup.actors.copies import Copy
 from qmsup.actors.routed_messages import Routed, routed_at_host, routed_of
-from qmsup.core.scheduling.effects import Answer, Cut, Grant, LineMoved, Refuse, TellLoading
+from qmsup.core.scheduling.effects import Answer, Cut, Grant, LineMoved, Recall, Refuse, TellLoading
 from qmsup.core.scheduling.events import (
     Event,
     GrantAccepted,
@@ -23,6 +23,7 @@ from qmsup.core.scheduling.events import (
     Outcome,
     RequestAbandoned,
     RequestArrived,
+    Use,
 )
 from qmsup.core.scheduling.views import Tally
 from qmsup.errors import PeerError, Refusal
@@ -43,7 +44,7 @@ _PEERS = 1024
 
 _log = Log("gateway")
 
-ToWorker = Grant | Refuse | Cut | LineMoved | TellLoading
+ToWorker = Grant | Recall | Refuse | Cut | LineMoved | TellLoading
 _AfterHello = (
     listening.Ask
     | listening.Leave
@@ -254,6 +255,7 @@ def _greeted(worker: WorkerId, hello: listening.Hello) -> Greeted:
         pid=hello.pid,
         leases=tuple(_live(holding) for holding in hello.leases if holding.host == LOCAL),
         waiting=tuple(_arrived(worker, w, w.waited_ms) for w in hello.waiting if w.routed is None),
+        lends=hello.lends,
     )
     return Greeted(
         joined,
@@ -314,6 +316,7 @@ def _said(worker: WorkerId, message: _AfterHello) -> Event | Tally:
                 lease=LeaseId(message.request),
                 outcome=_OUTCOMES.get(message.outcome, Outcome.UNKNOWN),
                 served=message.served,
+                uses=tuple(map(_use_of, message.uses)) if message.uses else (),
             )
         case listening.Leave():
             return RequestAbandoned(request=message.request)
@@ -323,6 +326,17 @@ def _said(worker: WorkerId, message: _AfterHello) -> Event | Tally:
             return Tally(waiting=waiting, held=held)
         case _:
             assert_never(message)
+
+
+def _use_of(use: listening.Use) -> Use:
+    return Use(
+        request=use.request,
+        outcome=_OUTCOMES.get(use.outcome, Outcome.UNKNOWN),
+        served=use.served,
+        hold=_seconds(use.hold_ms),
+        conversation=use.conversation,
+        client=use.client,
+    )
 
 
 def _message_of(effect: ToWorker, epoch: Epoch) -> listening.FromScheduler:
@@ -336,7 +350,10 @@ def _message_of(effect: ToWorker, epoch: Epoch) -> listening.FromScheduler:
                 upstream=effect.upstream,
                 was_ready=effect.was_ready,
                 waited_ms=ms_from_seconds(effect.waited),
+                lent_ms=ms_from_seconds(effect.lent) if effect.lent else 0,
             )
+        case Recall():
+            return listening.Recall()
         case Refuse(refusal=refusal):
             return listening.Refused(
                 request=effect.request,

@@ -16,6 +16,7 @@ from qmsup.core.scheduling.effects import (
     EnsureReady,
     Grant,
     LineMoved,
+    Recall,
     Record,
     Refuse,
     Remember,
@@ -51,7 +52,7 @@ class Orders:
     def carry_out(self, effect: Effect) -> None:
         """Do it, without waiting for its result: that comes back as an event."""
         match effect:
-            case Grant() | LineMoved() | TellLoading():
+            case Grant() | LineMoved() | TellLoading() | Recall():
                 self._gateway.tell(effect)
             case Refuse() | Cut():
                 self._gateway.tell(effect)

@@ -121,6 +121,7 @@ def resolve_scheduler(section: SchedulerSection, names: Names) -> SchedulerSpec:
         hold=seconds_from_ms(section.hold_ms),
         hold_on=HoldOn(section.hold_on),
         patience=seconds_from_ms(section.patience_ms),
+        lend=seconds_from_ms(section.lend_ms),
         settle=seconds_from_ms(section.settle_ms),
         priority=priority,
     )

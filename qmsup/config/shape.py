@@ -89,6 +89,10 @@ class SchedulerSection(Section):
         default=300_000.0,
         description="how long a waiter respects that and busy models; 0 = not at all",
     )
+    lend_ms: Annotated[Millis, Field(le=1000.0)] = Field(
+        default=50.0,
+        description="short requests of a listener share a grant for so long, while nobody waits; 0 = never",
+    )
     settle_ms: Millis = Field(
         default=3000.0,
         description="a load waits so long at most for GPU memory that stopped models give back",

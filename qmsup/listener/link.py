@@ -12,14 +12,16 @@ is declined.
 import os
 import secrets
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, assert_never
+from typing import assert_never
 
 from qmsup.errors import Code, PeerError, Refusal
 from qmsup.ids import Epoch, ListenerName, RequestId, WorkerId
 from qmsup.listener.activity import Activity
+from qmsup.listener.asker import Asker
+from qmsup.listener.leases import Leases
 from qmsup.listener.questions import Questions, code_of
 from qmsup.log import Log
 from qmsup.transport.dealer import DealerSocket
@@ -35,34 +37,11 @@ _MAX_DEFERRAL = Seconds(0.001)
 _ACCEPTS_WITHIN = Seconds(0.02)
 """The scheduler waits for seconds for a lease to be accepted. Most small requests are done before that: then the
 word of their end says both, and the scheduler has an event less to deal with."""
+_NEVER = float("inf")
 _MAX_NAME = 80
 _RETRY_AFTER = Seconds(2.0)
 
 _log = Log("link")
-
-
-class Asker(Protocol):
-    """One request as the link sees it: told what the scheduler says about it, in the loop's thread."""
-
-    def on_place(self, place: int) -> None:
-        """It waits; 1 = next."""
-        ...
-
-    def on_loading(self) -> None:
-        """Its model is loading for it."""
-        ...
-
-    def on_granted(self, grant: Granted) -> None:
-        """Its lease is live until `Link.done`."""
-        ...
-
-    def on_refused(self, refusal: Refusal) -> None:
-        """It gets no grant; the link has forgotten it."""
-        ...
-
-    def on_cut(self, refusal: Refusal) -> None:
-        """Its lease is void: end the relay, and say `Link.done` as ever."""
-        ...
 
 
 @dataclass(slots=True)
@@ -73,12 +52,6 @@ class _Open:
     repeat_at: float
     pause: float = _FIRST_REPEAT
     is_answered: bool = False
-
-
-@dataclass(slots=True)
-class _Lease:
-    holding: listening.Holding
-    asker: Asker
 
 
 class Link:
@@ -99,7 +72,9 @@ class Link:
         """How long a new request waits for an absent scheduler."""
         self._dealer = DealerSocket(endpoint, self.worker.encode())
         self._open: dict[RequestId, _Open] = {}
-        self._leases: dict[RequestId, _Lease] = {}
+        self._leases: Leases[Asker] = Leases()
+        self._promised: dict[RequestId, tuple[Asker, Granted]] = {}
+        """Requests that go by a lease that was lent, when the turn ends."""
         self._questions = Questions()
         self.activity = Activity(listener)
         """Of requests that are over; told with the next beat."""
@@ -125,7 +100,7 @@ class Link:
 
     @property
     def held(self) -> int:
-        """Live leases."""
+        """Live leases, kept ones among them."""
         return len(self._leases)
 
     def fileno(self) -> int:
@@ -158,6 +133,10 @@ class Link:
         Returns:
             Until when something is kept back at most, to travel with what comes next; None = nothing is.
         """
+        if self._promised:
+            self._keep_promises()
+        if now >= self._leases.due:
+            self._give_back(self._leases.overdue(now))
         if self._unaccepted:
             if not self._accept_at:
                 self._accept_at = now + _ACCEPTS_WITHIN
@@ -168,13 +147,15 @@ class Link:
                 if not self._deferred_at:
                     self._deferred_at = now + _MAX_DEFERRAL
                 if now < self._deferred_at:
-                    return self._deferred_at
+                    return min(self._deferred_at, self._leases.due)
             frames, self._outbox = self._outbox, []
             self._urgent = False
             self._deferred_at = 0.0
             self._dealer.send(frames)
             self.read()  # sending may swallow the descriptor's one notice
-        return self._accept_at if self._unaccepted else None
+        due = self._accept_at if self._unaccepted else _NEVER
+        due = min(due, self._leases.due)
+        return None if due == _NEVER else due
 
     def tick(self, now: float) -> None:
         """Beat; repeat what is unanswered; give up what has waited for an absent scheduler too long."""
@@ -198,6 +179,10 @@ class Link:
 
     def request(self, ask: Ask, asker: Asker, now: float) -> None:
         """Ask for a model; `asker` hears what becomes of it."""
+        if (grant := self._leases.use(ask, asker, now)) is not None:
+            # Not before the caller is done with it: the end of a request gives its connection back.
+            self._promised[ask.request] = (asker, grant)
+            return
         self._open[ask.request] = _Open(ask, asker, now, now + _FIRST_REPEAT)
         self._send(codec.encode(ask))
 
@@ -205,13 +190,16 @@ class Link:
         """A waiting request is no more. A grant that crosses this is declined."""
         if self._open.pop(request, None) is not None:
             self._send(codec.encode(Leave(request=request)))
+        elif self._promised.pop(request, None) is not None:
+            self._leases.leave(request)
 
     def done(self, request: RequestId, outcome: str, *, served: bool) -> None:
         """The work under a lease ended."""
-        if self._leases.pop(request, None) is not None:
-            self._unaccepted.pop(request, None)
+        self._promised.pop(request, None)
+        done = self._leases.end(request, outcome, served=served, now=time.monotonic())
+        if done is not None:
             # May ride with what comes next, unless somebody here waits, perhaps for just this place.
-            self._outbox.append(codec.encode(Done(request=request, outcome=outcome, served=served)))
+            self._give_back((done,))
             self._urgent = self._urgent or bool(self._open)
 
     def close(self) -> None:
@@ -237,12 +225,31 @@ class Link:
         self._outbox.append(frame)
         self._urgent = True
 
+    def _give_back(self, over: Iterable[Done]) -> None:
+        for done in over:
+            self._unaccepted.pop(done.request, None)
+            self._outbox.append(codec.encode(done))
+
+    def _keep_promises(self) -> None:
+        promised, self._promised = self._promised, {}
+        for asker, grant in promised.values():
+            try:
+                asker.on_granted(grant)
+            except Exception:  # noqa: BLE001 - the same
+                _log.exception("link.broken")
+
+    def _recall(self) -> None:
+        over = self._leases.recall()
+        self._give_back(over)
+        self._urgent = self._urgent or bool(over)
+
     def _accept(self) -> None:
         self._outbox += [codec.encode(Accepted(request=request)) for request in self._unaccepted]
         self._unaccepted.clear()
         self._accept_at = 0.0
 
     def _greet(self) -> None:
+        self._recall()  # it is to know what is in use, not what is kept
         now = time.monotonic()
         self._send(
             codec.encode(
@@ -251,8 +258,9 @@ class Link:
                     worker=self.worker,
                     listener=self._listener,
                     pid=os.getpid(),
-                    leases=tuple(lease.holding for lease in self._leases.values()),
+                    leases=self._leases.holdings(),
                     waiting=tuple(_waiting(entry, now) for entry in self._open.values()),
+                    lends=True,
                 )
             )
         )
@@ -272,8 +280,19 @@ class Link:
                     entry.asker.on_loading()
             case listening.Refused() | listening.CutOff():
                 self._take_refusal(message)
+            case _:
+                self._take_of_worker(message)
+
+    def _take_of_worker(
+        self,
+        message: listening.Welcome | listening.Configured | listening.Unwelcome | listening.Recall,
+    ) -> None:
+        """What is said to the worker, not to a request of its."""
+        match message:
             case listening.Welcome(epoch=epoch):
                 self._take_epoch(epoch)
+            case listening.Recall():
+                self._recall()
             case listening.Configured(version=version, path=path):
                 self._take_version(version, Path(path))
             case listening.Unwelcome(reason=reason, greet=greet):
@@ -290,10 +309,7 @@ class Link:
             else:
                 self._send(codec.encode(Declined(request=request)))
             return
-        self._leases[request] = _Lease(
-            _holding(entry.ask, grant),
-            entry.asker,
-        )
+        self._leases.add(entry.ask, grant, entry.asker, time.monotonic())
         self._unaccepted[request] = None
         if grant.epoch != self._epoch:
             self._take_epoch(grant.epoch)
@@ -306,8 +322,9 @@ class Link:
 
     def _take_refusal(self, message: listening.Refused | listening.CutOff) -> None:
         if isinstance(message, listening.CutOff):
-            if (lease := self._leases.get(message.request)) is not None:
-                lease.asker.on_cut(_refusal(message))
+            if (user := self._leases.user_of(message.request)) is not None:
+                user.on_cut(_refusal(message))
+            self._leases.forget(message.request)
         elif (entry := self._open.pop(message.request, None)) is not None:
             entry.asker.on_refused(_refusal(message))
 
@@ -350,20 +367,6 @@ class Link:
 
 def _ignore(_version: str, _path: Path) -> None:
     """Stands in until somebody listens."""
-
-
-def _holding(ask: Ask, grant: Granted) -> listening.Holding:
-    return listening.Holding(
-        request=grant.request,
-        model=grant.model,
-        incarnation=grant.incarnation,
-        hold_ms=ask.hold_ms,
-        conversation=ask.conversation,
-        client=ask.client,
-        waited_ms=grant.waited_ms,
-        host=grant.host,
-        routed=ask.routed,
-    )
 
 
 def _waiting(entry: _Open, now: float) -> listening.Waiting:

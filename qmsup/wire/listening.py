@@ -70,6 +70,8 @@ class Hello(msgspec.Struct, tag="hello", array_like=True, frozen=True):
     pid: int
     leases: tuple[Holding, ...] = ()
     waiting: tuple[Waiting, ...] = ()
+    lends: bool = False
+    """It can keep leases that it is lent, and gives them back when it is told `Recall`."""
 
 
 class Ask(msgspec.Struct, tag="ask", array_like=True, frozen=True):
@@ -104,12 +106,28 @@ class Declined(msgspec.Struct, tag="declined", array_like=True, frozen=True):
     request: RequestId
 
 
-class Done(msgspec.Struct, tag="done", array_like=True, frozen=True):
-    """The work under a lease ended. `outcome` is a word of scheduling: grants and leases."""
+class Use(msgspec.Struct, array_like=True, frozen=True):
+    """A further request that was served under a lease that was lent; as its `Ask` and its `Done` would have told."""
 
     request: RequestId
     outcome: str
     served: bool = True
+    hold_ms: int | None = None
+    conversation: str = ""
+    client: str = ""
+
+
+class Done(msgspec.Struct, tag="done", array_like=True, frozen=True):
+    """The work under a lease ended. `outcome` is a word of scheduling: grants and leases.
+
+    Attributes:
+        uses: what else was done under it after that, where it was lent.
+    """
+
+    request: RequestId
+    outcome: str
+    served: bool = True
+    uses: tuple[Use, ...] = ()
 
 
 class Beat(msgspec.Struct, tag="beat", array_like=True, frozen=True):
@@ -187,7 +205,11 @@ class Configured(msgspec.Struct, tag="configured", array_like=True, frozen=True)
 
 
 class Granted(msgspec.Struct, tag="granted", array_like=True, frozen=True):
-    """A lease is offered: relay to `upstream` (host:port) now. `host` is its name in the configuration."""
+    """A lease is offered: relay to `upstream` (host:port) now. `host` is its name in the configuration.
+
+    Attributes:
+        lent_ms: for how long from now the worker may use it for further requests; 0 = for this one alone.
+    """
 
     request: RequestId
     epoch: Epoch
@@ -197,6 +219,11 @@ class Granted(msgspec.Struct, tag="granted", array_like=True, frozen=True):
     was_ready: bool
     waited_ms: int
     host: str = "local"
+    lent_ms: int = 0
+
+
+class Recall(msgspec.Struct, tag="recall", array_like=True, frozen=True):
+    """Give back the leases that are only kept, and keep none until one is lent again: somebody waits."""
 
 
 class Refused(msgspec.Struct, tag="refused", array_like=True, frozen=True):
@@ -236,4 +263,6 @@ class Unwelcome(msgspec.Struct, tag="unwelcome", array_like=True, frozen=True):
 
 
 FromWorker = Hello | Ask | Leave | Accepted | Declined | Done | Beat | Activity
-FromScheduler = Welcome | Configured | Granted | Refused | CutOff | Moved | Loading | Unwelcome
+FromScheduler = (
+    Welcome | Configured | Granted | Recall | Refused | CutOff | Moved | Loading | Unwelcome
+)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from qmsup.actors import askers
 from qmsup.actors.copies import Copy
 from qmsup.actors.gateway import Asked, Gateway, Greeted, Heard
 from qmsup.core.scheduling import effects as do
@@ -99,6 +100,38 @@ MESSAGES: dict[str, tuple[listening.FromWorker, happened.Event]] = {
         listening.Done(request=R, outcome="finished", served=True),
         happened.LeaseReleased(lease=LeaseId(R), outcome=happened.Outcome.FINISHED, served=True),
     ),
+    "done after further uses": (
+        listening.Done(
+            request=R,
+            outcome="finished",
+            uses=(
+                listening.Use(request=RequestId("q-2"), outcome="finished"),
+                listening.Use(
+                    request=RequestId("q-3"),
+                    outcome="transcended",
+                    served=False,
+                    hold_ms=250,
+                    conversation="c",
+                    client="k",
+                ),
+            ),
+        ),
+        happened.LeaseReleased(
+            lease=LeaseId(R),
+            outcome=happened.Outcome.FINISHED,
+            uses=(
+                happened.Use(request=RequestId("q-2"), outcome=happened.Outcome.FINISHED),
+                happened.Use(
+                    request=RequestId("q-3"),
+                    outcome=happened.Outcome.UNKNOWN,
+                    served=False,
+                    hold=Seconds(0.25),
+                    conversation="c",
+                    client="k",
+                ),
+            ),
+        ),
+    ),
     "done with an outcome of a later version": (
         listening.Done(request=R, outcome="transcended", served=False),
         happened.LeaseReleased(lease=LeaseId(R), outcome=happened.Outcome.UNKNOWN, served=False),
@@ -138,12 +171,13 @@ def test_a_greeting_tells_leases_and_waiters_with_their_time(wired: Wired) -> No
             ),
         ),
         waiting=(listening.Waiting(request=RequestId("q-2"), model=A, waited_ms=1500),),
+        lends=True,
     )
 
     read = wired.gateway.read(WORKER.encode(), codec.encode(hello))
 
     assert isinstance(read, Greeted)
-    assert (read.event.name, read.event.pid) == ("main", 42)
+    assert (read.event.name, read.event.pid, read.event.lends) == ("main", 42, True)
     assert read.event.leases == (
         happened.LiveLease(request=R, model=A, incarnation=Incarnation(6)),
         happened.LiveLease(
@@ -273,6 +307,18 @@ def test_a_question_that_nobody_repeats_is_forgotten(wired: Wired) -> None:
     assert isinstance(asked, Asked), "who comes back asks anew"
     wired.gateway.reply(asked.ask, {})
     assert codec.decode_reply(wired.next_to_peer()).id == "lost"
+
+
+def test_a_question_that_there_is_no_room_for_is_refused_at_once(wired: Wired) -> None:
+    for number in range(askers.MOST_OF_ONE):
+        asked = wired.gateway.read(WORKER.encode(), _question("load", id_=str(number)))
+        assert isinstance(asked, Asked)
+
+    assert wired.gateway.read(WORKER.encode(), _question("ps", id_="more")) is None
+    reply = codec.decode_reply(wired.next_to_peer())
+    assert reply.error is not None
+    assert (reply.id, reply.error.code) == ("more", "line_full")
+    assert isinstance(wired.gateway.read(b"another", _question("ps")), Asked)
 
 
 def test_unreadable_frames_are_answered_in_words(wired: Wired) -> None:

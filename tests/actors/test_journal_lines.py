@@ -11,13 +11,16 @@ from qmsup.core.scheduling.events import (
     ConfigApplied,
     Event,
     FootprintMeasured,
+    LeaseReleased,
     ListenerJoined,
     LiveLease,
+    Outcome,
     RequestArrived,
     SeenBy,
+    Use,
 )
 from qmsup.core.scheduling.stories import Turn
-from qmsup.ids import EventNumber, Incarnation, ListenerName, ModelId, RequestId, WorkerId
+from qmsup.ids import EventNumber, Incarnation, LeaseId, ListenerName, ModelId, RequestId, WorkerId
 from qmsup.units import MiB, Seconds
 from tests.support.journals import Session, header_of, secretive_spec
 
@@ -117,6 +120,20 @@ def test_what_a_greeting_tells_of_conversations_is_veiled_too() -> None:
     event = written_and_read(turn_of(joined)).event
     assert isinstance(event, ListenerJoined)
     assert (event.waiting[1], event.leases[1]) == (joined.waiting[1], joined.leases[1])
+
+
+def test_what_a_lent_lease_was_used_for_is_veiled_too() -> None:
+    use = Use(
+        request=RequestId("r2"), outcome=Outcome.FINISHED, conversation="ada", client="10.0.0.7"
+    )
+    released = LeaseReleased(lease=LeaseId("r1"), outcome=Outcome.FINISHED, uses=(use,))
+
+    line = LINES.turn(turn_of(released))
+
+    assert not any(told in line for told in (b"ada", b"10.0.0.7"))
+    event = written_and_read(turn_of(released)).event
+    assert isinstance(event, LeaseReleased)
+    assert [told.request for told in event.uses] == ["r2"]
 
 
 def test_a_configuration_is_kept_without_its_secrets() -> None:

@@ -54,7 +54,7 @@ oomGuardGraceMs: 1500
 oomGuardEvict: off
 apiKeys: ["k1"]
 scheduler: {lineMax: 10, offerTimeoutMs: 100, listenerGraceMs: 0, priority: {chat: 5, paint: -1},
-  holdMs: 250, holdOn: always, patienceMs: 0, settleMs: 500}
+  holdMs: 250, holdOn: always, patienceMs: 0, settleMs: 500, lendMs: 0}
 onExit: stop
 sendLoadingState: yes
 loadingRemarks: off
@@ -180,6 +180,7 @@ def test_every_key_reaches_the_spec() -> None:
             hold_on=HoldOn.ALWAYS,
             patience=Seconds(0.0),
             settle=Seconds(0.5),
+            lend=Seconds(0.0),
         ),
         vram_budget=MiB(24064),
         oom_guard_reserve=MiB(512),

@@ -24,6 +24,7 @@ from qmsup.core.scheduling.effects import (
     EnsureReady,
     Grant,
     LineMoved,
+    Recall,
     Record,
     Refuse,
     Remember,
@@ -310,7 +311,7 @@ _VERBS: dict[str, Callable[[str, list[str]], Event]] = {
     "gone": _gone,
     "fails": _fails,
     "joins": lambda who, words: ListenerJoined(
-        listener=WorkerId(who), name=ListenerName("main"), pid=77
+        listener=WorkerId(who), name=ListenerName("main"), pid=77, lends="lends" in words
     ),
     "silent": lambda who, _: ListenerSuspected(listener=WorkerId(who)),
     "lost": lambda who, _: ListenerLost(listener=WorkerId(who)),
@@ -393,6 +394,8 @@ def words_of(effect: Effect) -> str:
         case Answer():
             word = "done" if effect.refusal is None else effect.refusal.code
             words = f"answer {effect.ask} {word}"
+        case Recall():
+            words = f"recall {effect.listener}"
         case EndProcess():
             words = "end"
         case Record() | Remember() | ArmWake():

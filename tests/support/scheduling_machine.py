@@ -31,6 +31,7 @@ from qmsup.core.scheduling.events import (
     RequestArrived,
     ShutdownAsked,
     UnloadAsked,
+    Use,
     Woke,
 )
 from qmsup.core.scheduling.line import Wants
@@ -125,6 +126,7 @@ class SchedulerMachine(Wishes):
                     for a in mine
                     if a.grant is None
                 ),
+                lends=worker == "w1",
             )
         )
 
@@ -223,6 +225,29 @@ class SchedulerMachine(Wishes):
         if asked := self.some_request(pick, granted=True, accepted=True):
             asked.is_over = True
             self.tell(LeaseReleased(lease=LeaseId(asked.request), outcome=outcome, served=served))
+
+    @rule(
+        pick=PICK,
+        uses=st.lists(st.tuples(st.sampled_from(Outcome), st.sampled_from(["", "x", "y"]))),
+        hold=st.sampled_from([None, 0, 2]),
+    )
+    def finish_after_further_uses(
+        self, pick: int, uses: list[tuple[Outcome, str]], hold: int | None
+    ) -> None:
+        if asked := self.some_request(pick, granted=True, accepted=True):
+            asked.is_over = True
+            further = tuple(
+                Use(
+                    request=RequestId(f"{asked.request}+{n}"),
+                    outcome=outcome,
+                    hold=None if hold is None else Seconds(hold),
+                    conversation=conversation,
+                )
+                for n, (outcome, conversation) in enumerate(uses)
+            )
+            self.tell(
+                LeaseReleased(lease=LeaseId(asked.request), outcome=Outcome.FINISHED, uses=further)
+            )
 
     def some_process(self, pick: int) -> Process | None:
         able = list(self.world.processes.values())

@@ -7,7 +7,7 @@
 | who waits, in which order? | `line`, `places` (who is told), `waiting` (how one comes and goes) |
 | what becomes of a request? | `requests` |
 | what becomes of the line after an event? | `walks` |
-| is this model busy? is an idle one kept for somebody? | `leases`, `jobs` (taken on purpose), `holds` |
+| is this model busy? is an idle one kept for somebody? | `leases`, `jobs` (taken on purpose), `holds`, `lending` |
 | for how long may it be idle? | `ttl` |
 | who has waited long enough to come before others? | `closers`, `claims`; `obstacles` tells behind whom one waits |
 | what is loaded, and what stops for it? | `swaps`, `residency` (the orders), `children` (the reports) |

@@ -14,6 +14,7 @@ class Grant:
     Attributes:
         was_ready: the model was ready when the request arrived, so it paid for no load.
         waited: from arrival to this grant.
+        lent: for how long from now the listener may use the lease for further requests; 0 = for this one alone.
     """
 
     cause: EventNumber
@@ -24,6 +25,15 @@ class Grant:
     upstream: str
     was_ready: bool
     waited: Seconds
+    lent: Seconds = Seconds(0.0)
+
+
+@message
+class Recall:
+    """Have a listener give back the leases that it only keeps, and keep none until it is lent one again."""
+
+    cause: EventNumber
+    listener: WorkerId
 
 
 @message
@@ -155,6 +165,7 @@ class EndProcess:
 
 Effect = (
     Grant
+    | Recall
     | Refuse
     | Cut
     | LineMoved

@@ -70,16 +70,34 @@ class GrantDeclined:
 
 
 @message
+class Use:
+    """A further request that a listener served under a lease it had been lent, without asking.
+
+    Attributes:
+        hold, conversation, client: as a RequestArrived would have told.
+    """
+
+    request: RequestId
+    outcome: Outcome
+    served: bool = True
+    hold: Seconds | None = None
+    conversation: str = ""
+    client: str = ""
+
+
+@message
 class LeaseReleased:
     """A lease's work ended. Idempotent: unknown and released ids are ignored.
 
     Attributes:
         served: at least one byte of an answer came from the child; it resets the load back-off.
+        uses: what else was done under it after that, in order.
     """
 
     lease: LeaseId
     outcome: Outcome
     served: bool = True
+    uses: tuple[Use, ...] = ()
 
 
 @message
@@ -102,13 +120,18 @@ class LiveLease:
 
 @message
 class ListenerJoined:
-    """A worker process greeted: what it holds, and what waits in it (each as it first arrived)."""
+    """A worker process greeted: what it holds, and what waits in it (each as it first arrived).
+
+    Attributes:
+        lends: it can keep leases that it is lent, and gives them back when asked.
+    """
 
     listener: WorkerId
     name: ListenerName
     pid: int
     leases: tuple[LiveLease, ...] = ()
     waiting: tuple[RequestArrived, ...] = ()
+    lends: bool = False
 
 
 @message

@@ -38,6 +38,8 @@ def _problems(state: State, now: Seconds) -> Iterator[str]:
     yield from _of_waiters(state)
     if state.is_draining and (state.waiters or state.line.size):
         yield "somebody waits while the box is drained"
+    if state.lent_to and state.line.size:
+        yield f"somebody waits while {', '.join(state.lent_to)} may keep leases"
     yield from _of_swaps(state)
     for model in state.models.values():
         yield from _of_a_model(state, model)

@@ -4,13 +4,15 @@ A count can never be stranded: an offer that nobody answers lapses, and an accep
 revives the lease, if the same child is still there, or has the listener cut the relay.
 """
 
-from qmsup.core.scheduling import ttl
+from qmsup.core.scheduling import lending, ttl
 from qmsup.core.scheduling.effects import Cut, Grant
 from qmsup.core.scheduling.events import (
+    LeaseReleased,
     LeaseRequested,
     LiveLease,
     Outcome,
     RequestArrived,
+    Use,
 )
 from qmsup.core.scheduling.holds import Conversation, window
 from qmsup.core.scheduling.inheritance import KeptJob
@@ -27,12 +29,15 @@ VOID = Refusal(
 )
 """What a listener is told whose lease does not exist any more."""
 
+_NOT_LENT = Seconds(0.0)
+
 
 def grant(state: State, origin: RequestArrived, *, arrived: Seconds, was_ready: bool) -> None:
     """Offer a lease. Who asked is in no line."""
     model = state.models[origin.model]
     child = model.child
     assert child is not None, "only a ready model is granted"
+    listener = state.listeners[origin.listener]
     lease = Lease(
         id=LeaseId(origin.request),
         listener=origin.listener,
@@ -41,17 +46,17 @@ def grant(state: State, origin: RequestArrived, *, arrived: Seconds, was_ready: 
         upstream=child.upstream,
         was_ready=was_ready,
         waited=Seconds(state.now - arrived),
-        conversation=conversation_of(state.listeners[origin.listener], origin),
+        conversation=conversation_of(listener, origin),
         hold=origin.hold,
     )
     lease.alarm = state.deadlines.add(
         Seconds(state.now + state.spec.scheduler.offer_timeout), lease
     )
     _add(state, model, lease)
-    state.emit(grant_of(state, lease))
+    state.emit(grant_of(state, lease, lending.for_how_long(state, model, listener)))
 
 
-def conversation_of(listener: Listener, origin: RequestArrived | LiveLease) -> Conversation:
+def conversation_of(listener: Listener, origin: RequestArrived | LiveLease | Use) -> Conversation:
     """Whose request it is; without a key all that came over one listener from one client are one conversation."""
     if origin.conversation:
         return Conversation(origin.conversation)
@@ -83,7 +88,7 @@ def take(state: State, origin: LeaseRequested, *, arrived: Seconds, was_ready: b
     state.record("job.held", model=model.id, lease=lease.id, because=origin.purpose)
 
 
-def grant_of(state: State, lease: Lease) -> Grant:
+def grant_of(state: State, lease: Lease, lent: Seconds = _NOT_LENT) -> Grant:
     """The words of a lease's offer, the first time and when asked again."""
     assert lease.listener is not None, "a job's lease is never offered"
     return Grant(
@@ -95,6 +100,7 @@ def grant_of(state: State, lease: Lease) -> Grant:
         upstream=lease.upstream,
         was_ready=lease.was_ready,
         waited=lease.waited,
+        lent=lent,
     )
 
 
@@ -126,15 +132,32 @@ def decline(state: State, request: RequestId) -> None:
         end(state, lease, Outcome.ABANDONED)
 
 
-def release(state: State, id_: LeaseId, outcome: Outcome, *, was_served: bool) -> None:
+def release(state: State, event: LeaseReleased) -> None:
     """The work under a lease ended; an unknown or released lease is ignored."""
-    lease = state.leases.get(id_) or state.lapsed.pop(id_, None)
+    lease = state.leases.get(event.lease) or state.lapsed.pop(event.lease, None)
     if lease is None:
         return
-    if was_served:
+    if event.served:
         credit(state, lease)
-    if id_ in state.leases:
+    if event.lease in state.leases:
+        outcome = _go_through_uses(state, lease, event) if event.uses else event.outcome
         end(state, lease, outcome)
+
+
+def _go_through_uses(state: State, lease: Lease, event: LeaseReleased) -> Outcome:
+    """Do what the requests under a lent lease would have done one by one; the last one's outcome is the lease's."""
+    model, outcome = state.models[lease.model], event.outcome
+    assert lease.listener is not None, "a job's lease is not lent"
+    listener = state.listeners[lease.listener]
+    for use in event.uses:
+        _hold_model(state, model, lease, outcome)
+        lease.conversation, lease.hold = conversation_of(listener, use), use.hold
+        state.drop_hold(model, lease.conversation)
+        outcome = use.outcome
+    state.touch(model)
+    if not event.served and any(use.served for use in event.uses):
+        credit(state, lease)
+    return outcome
 
 
 def lapse(state: State, lease: Lease) -> None:

@@ -15,11 +15,11 @@ def joined(state: State, event: ListenerJoined) -> None:
     """A worker greeted, for the first time or again."""
     listener = state.listeners.get(event.listener)
     if listener is None:
-        listener = Listener(event.listener, event.name, event.pid)
+        listener = Listener(event.listener, event.name, event.pid, event.lends)
         state.listeners[event.listener] = listener
         state.record("listener.joined", because=event.listener)
     else:
-        listener.name, listener.pid = event.name, event.pid
+        listener.name, listener.pid, listener.lends = event.name, event.pid, event.lends
         waiting.hear(state, listener)
         _forget_what_ended(state, listener, event)
     for live in event.leases:
@@ -48,6 +48,7 @@ def lost(state: State, worker: WorkerId) -> None:
     if listener is not None:
         state.record("listener.lost", because=worker)
         state.deadlines.cancel(listener.silence)
+        state.lent_to.pop(worker, None)
         _give_up(state, listener)
         del state.listeners[worker]
 

@@ -259,12 +259,14 @@ class Listener:
     """One worker process of a listener, and what it has here.
 
     Attributes:
+        lends: it can keep leases that it is lent.
         silence: set while it is suspected; when it comes, what the worker had is given up.
     """
 
     worker: WorkerId
     name: ListenerName
     pid: int
+    lends: bool = False
     leases: dict[LeaseId, Lease] = field(default_factory=dict)
     waiters: dict[RequestId, Waiter] = field(default_factory=dict)
     silence: Alarm | None = None

@@ -67,7 +67,7 @@ def declined(state: State, request: RequestId) -> None:
 def released(state: State, event: LeaseReleased) -> None:
     """The work under a lease ended."""
     _no_longer_waits(state, RequestId(event.lease))
-    leases.release(state, event.lease, event.outcome, was_served=event.served)
+    leases.release(state, event)
 
 
 def withdrawn(state: State, ask: AskId) -> None:

@@ -9,6 +9,7 @@ from qmsup.core.scheduling import (
     jobs,
     law,
     leases,
+    lending,
     listeners,
     pins,
     places,
@@ -125,6 +126,8 @@ class Scheduler:
             shutdown.go_on(state, state.ending)
         if state.line.has_moved:
             places.tell(state)
+        if state.lent_to and lending.is_unwanted(state):
+            lending.recall(state)
         state.effects.append(ArmWake(cause=state.event, at=state.wake))
         return state.effects
 

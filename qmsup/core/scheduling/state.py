@@ -72,6 +72,7 @@ class State:
         missing: workers of which it is not known yet what they have in flight; None = all is known.
         stirred: models whose waiters may fare otherwise than when last judged, and nobody else.
         is_stirred: everybody may.
+        lent_to: workers that may keep leases of theirs for a moment after their work.
         closers: whom others wait for, since it has waited long enough.
         told_closers: those of whom an operator has been told.
         seen_order: what was resident, coldest first, when everybody was last looked at, or since then, where for
@@ -97,6 +98,7 @@ class State:
         self.lapsed: Recent[LeaseId, Lease] = Recent()
         self.ended_jobs: Recent[LeaseId, str] = Recent()
         self.lost: Recent[WorkerId, None] = Recent()
+        self.lent_to: dict[WorkerId, None] = {}
         self.memory = Memory()
         self.law = Law()
         self.guard = Guard()
@@ -104,8 +106,7 @@ class State:
         self.ending: Ending | None = None
         self.missing: Missing | None = None
         self.is_draining = False
-        self.uses = 0
-        self.arrivals = 0
+        self.uses = self.arrivals = 0
 
         self.now = Seconds(0.0)
         self.event = EventNumber(0)

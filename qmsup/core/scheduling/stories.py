@@ -20,6 +20,7 @@ from qmsup.core.scheduling.events import (
     GrantDeclined,
     LeaseReleased,
     ListenerJoined,
+    Outcome,
     RequestAbandoned,
     RequestArrived,
 )
@@ -157,10 +158,22 @@ def _heard(request: RequestId, event: Event) -> str:
         case GrantDeclined() if event.request == request:
             text = "its listener declined the grant: the client had gone"
         case LeaseReleased() if event.lease == LeaseId(request):
-            text = f"ended: {event.outcome}" + ("" if event.served else ", without any answer")
+            text = _ended(event.outcome, was_served=event.served)
+        case LeaseReleased(lease=lease, uses=uses):
+            # One at most: a request is served once.
+            text = "".join(
+                f"served under the lease that its listener had been lent for {lease}, and"
+                f" {_ended(use.outcome, was_served=use.served)}"
+                for use in uses
+                if use.request == request
+            )
         case _:
             pass
     return text
+
+
+def _ended(outcome: Outcome, *, was_served: bool) -> str:
+    return f"ended: {outcome}" + ("" if was_served else ", without any answer")
 
 
 def _answered(effect: Grant | Refuse | Cut | TellLoading) -> str:

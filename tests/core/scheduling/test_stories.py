@@ -6,16 +6,35 @@ from qmsup.core.scheduling import stories
 from qmsup.core.scheduling.events import (
     ConfigApplied,
     Event,
+    LeaseReleased,
     ListenerJoined,
     LiveLease,
+    Outcome,
     RequestArrived,
+    Use,
 )
 from qmsup.core.scheduling.stories import Turn
-from qmsup.ids import Incarnation, ListenerName, ModelId, RequestId, WorkerId
+from qmsup.ids import Incarnation, LeaseId, ListenerName, ModelId, RequestId, WorkerId
 from qmsup.units import MiB
 from tests.support.scheduling import Desk, event_of, spec_of
 
 W1 = WorkerId("w1")
+
+
+def test_a_request_under_a_lent_lease_is_told_with_the_one_it_was_lent_for() -> None:
+    recorder = Recorder()
+    recorder.say("r1 asks a", "a1 ready")
+    uses = (
+        Use(request=RequestId("r2"), outcome=Outcome.FINISHED),
+        Use(request=RequestId("r3"), outcome=Outcome.FAILED, served=False),
+    )
+    recorder.tell(LeaseReleased(lease=LeaseId("r1"), outcome=Outcome.FINISHED, uses=uses))
+
+    lent = "served under the lease that its listener had been lent for r1, and ended:"
+    assert recorder.of("r1")[-1] == "ended: finished"
+    assert recorder.of("r2") == [f"{lent} finished"]
+    assert recorder.of("r3") == [f"{lent} failed, without any answer"]
+    assert recorder.of("r4") == []
 
 
 class Recorder:

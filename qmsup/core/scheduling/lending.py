@@ -1,0 +1,50 @@
+"""Lent leases: a worker keeps one for a moment after its work, and uses it for its next requests.
+
+A request of a few milliseconds would pay more for asking than for its work. A lent lease is in flight for every rule
+until the worker gives it back, which it does when its time is over, and at once when it is recalled: so nothing that
+is decided here has to know of it, and whoever has to wait waits for it no longer than a message takes.
+"""
+
+from qmsup.core.scheduling.effects import Recall
+from qmsup.core.scheduling.records import Listener, Model
+from qmsup.core.scheduling.state import State
+from qmsup.spec import HoldOn
+from qmsup.units import Seconds
+
+_NOT = Seconds(0.0)
+
+
+def for_how_long(state: State, model: Model, listener: Listener) -> Seconds:
+    """How long the lease that is being offered may be kept, from now; 0 = it ends with its work.
+
+    Only while nobody waits, and only where the end of a single request decides nothing: renders lock others out, and
+    with `holdOn: always` each end begins a hold.
+    """
+    scheduler = state.spec.scheduler
+    if (
+        not listener.lends
+        or state.line.size
+        or scheduler.hold_on is HoldOn.ALWAYS
+        or model.running_spec.renders
+        or _is_closing_down(state)
+    ):
+        return _NOT
+    if scheduler.lend > 0:
+        state.lent_to[listener.worker] = None
+    return scheduler.lend
+
+
+def is_unwanted(state: State) -> bool:
+    """Whether somebody may wait for what is lent."""
+    return bool(state.line.size) or _is_closing_down(state)
+
+
+def recall(state: State) -> None:
+    """Have every worker give back what it only keeps, and keep nothing until it is lent something anew."""
+    for worker in state.lent_to:
+        state.emit(Recall(cause=state.event, listener=worker))
+    state.lent_to.clear()
+
+
+def _is_closing_down(state: State) -> bool:
+    return state.is_draining or state.ending is not None or state.missing is not None
