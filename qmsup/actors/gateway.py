@@ -4,12 +4,12 @@ The scheduler actor's inbox is the ROUTER socket itself, so this is plain transl
 no thread of its own, no queue.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import assert_never
 
+from qmsup.actors.askers import Askers, Replies
 from qmsup.actors.copies import Copy
 from qmsup.actors.routed_messages import Routed, routed_at_host, routed_of
 from qmsup.core.scheduling.effects import Answer, Cut, Grant, LineMoved, Recall, Refuse, TellLoading
@@ -26,7 +26,7 @@ from qmsup.core.scheduling.events import (
     Use,
 )
 from qmsup.core.scheduling.views import Tally
-from qmsup.errors import PeerError, Refusal
+from qmsup.errors import Code, PeerError, Refusal
 from qmsup.ids import AskId, Epoch, HostName, LeaseId, ListenerName, WorkerId
 from qmsup.log import Log
 from qmsup.spec import LOCAL
@@ -34,9 +34,6 @@ from qmsup.transport.remote import Doors
 from qmsup.transport.router import RouterSocket
 from qmsup.units import Seconds, ms_from_seconds, seconds_from_ms
 from qmsup.wire import codec, controlling, listening
-
-_REMEMBERED_REPLIES = 256
-"""Answers kept so that a repeated question gets the same one; a client repeats within seconds."""
 
 _OUTCOMES: Mapping[str, Outcome] = {outcome.value: outcome for outcome in Outcome}
 _PEERS = 1024
@@ -86,14 +83,6 @@ class Asked:
     args: Mapping[str, object]
 
 
-@dataclass(slots=True)
-class _Asker:
-    client: bytes
-    question_id: str
-    is_heard: bool = True
-    """It asked, or asked again, since the last look."""
-
-
 class Gateway:
     """Reads frames and writes them, on the scheduler's ROUTER socket."""
 
@@ -110,9 +99,9 @@ class Gateway:
         self._router = router
         self._epoch = epoch
         self._copy = copy
-        self._askers: dict[AskId, _Asker] = {}
+        self._askers = Askers()
         self._expected: dict[AskId, Mapping[str, object]] = {}
-        self._replies: OrderedDict[AskId, bytes] = OrderedDict()
+        self._replies = Replies()
         self.on_activity: Callable[[ListenerName, bytes], None] = _ignore
         """Takes what a listener's worker tells of requests that are over; `finished.read` reads it, where there is
         time for it."""
@@ -176,16 +165,13 @@ class Gateway:
     @property
     def is_awaited(self) -> bool:
         """Whether some question has no answer yet."""
-        return bool(self._askers)
+        return len(self._askers) > 0
 
     def vanished(self) -> list[AskId]:
         """The questions that nobody has repeated since the last call; they are forgotten, and get no answer."""
-        gone = [ask for ask, asker in self._askers.items() if not asker.is_heard]
+        gone = self._askers.vanished()
         for ask in gone:
-            del self._askers[ask]
             self._expected.pop(ask, None)
-        for asker in self._askers.values():
-            asker.is_heard = False
         return gone
 
     def reply(self, ask: AskId, body: object) -> None:
@@ -201,15 +187,13 @@ class Gateway:
         self, ask: AskId, *, ok: bool, body: object, error: controlling.Trouble | None
     ) -> None:
         self._expected.pop(ask, None)
-        if (asker := self._askers.pop(ask, None)) is None:
+        if (asker := self._askers.pop(ask)) is None:
             return
         reply = controlling.Reply(
             v=controlling.VERSION, id=asker.question_id, ok=ok, body=body, error=error
         )
         frame = codec.encode_reply(reply)
-        self._replies[ask] = frame
-        if len(self._replies) > _REMEMBERED_REPLIES:
-            self._replies.popitem(last=False)
+        self._replies.keep(ask, frame)
         self._router.send(asker.client, frame)
 
     def _read_question(self, sender: bytes, frame: bytes) -> Asked | None:
@@ -219,13 +203,16 @@ class Gateway:
             self._router.send(sender, codec.encode_reply(codec.refuse_unreadable(frame, error)))
             return None
         ask = AskId(f"{sender.hex()}:{question.id}")
-        if (known := self._askers.get(ask)) is not None:
-            known.is_heard = True
+        if self._askers.hear_again(ask):
             return None
         if (answered := self._replies.get(ask)) is not None:
             self._router.send(sender, answered)
             return None
-        self._askers[ask] = _Asker(sender, question.id)
+        if why := self._askers.add(ask, sender, question.id):
+            self._router.send(
+                sender, codec.encode_reply(controlling.refusal(question.id, Code.LINE_FULL, why))
+            )
+            return None
         return Asked(ask=ask, verb=question.verb, args=question.args)
 
     def _check_version(self, worker: WorkerId, told: str) -> None:

@@ -8,15 +8,16 @@ from qmsup.spec import ControlSpec
 from qmsup.transport import curve
 from qmsup.transport.router import RouterSocket
 from qmsup.wire import codec
+from qmsup.wire.controlling import LARGEST_QUESTION
 
 _log = Log("scheduler")
 
 _MARK = b"\0tcp\0"
 """Before the identity of a peer from there. ZeroMQ lets no peer choose one that begins with a zero."""
 
-_LARGEST = 64 * 1024
-"""Bytes of a message. ZeroMQ takes one in whole before it knows whose key it is under, so a stranger could fill the
-memory; no question is nearly as large."""
+_LARGEST = LARGEST_QUESTION + 1024
+"""Bytes of a message, with what CURVE adds. ZeroMQ takes one in whole before it knows whose key it is under, so a
+stranger could fill the memory."""
 
 
 class RemoteDoor:

@@ -12,6 +12,13 @@ PEER_BOUND = 50_000
 """Messages kept for one peer that does not read, about 10 MB. ZeroMQ's usual 1 000 is one burst of
 grants; without MANDATORY it would drop the rest without a word."""
 
+UNREAD_BOUND = 50_000
+"""Messages of one peer that we have not read. Then its connection is not read from, so that what it sends gathers where
+it comes from; a second later it is cut off, as who is frozen is. A worker of thousands of streams has far fewer."""
+
+LARGEST = 16 * 1024 * 1024
+"""Bytes of a message; a peer that sends a larger one is cut off. A greeting with 40 000 leases is as large."""
+
 HEARTBEAT = Seconds(0.3)
 HEARTBEAT_TIMEOUT = Seconds(0.9)
 """A frozen peer is cut off after about 1.2 s. What it had not read is lost then; it reconnects when it
@@ -30,7 +37,8 @@ class RouterSocket:
         endpoint: str,
         *,
         peer_bound: int = PEER_BOUND,
-        largest: int | None = None,
+        unread_bound: int = UNREAD_BOUND,
+        largest: int = LARGEST,
         secure: Callable[[zmq.Socket[bytes]], None] | None = None,
     ) -> None:
         """Bind; a socket file left by a dead process is replaced.
@@ -38,7 +46,8 @@ class RouterSocket:
         Args:
             endpoint: `ipc://path`; the folder must exist, the path stay under 108 bytes.
             peer_bound: messages kept for one peer that does not read.
-            largest: bytes of a message; a peer that sends a larger one is cut off. None = any.
+            unread_bound: messages of one peer that are kept until they are read.
+            largest: bytes of a message; a peer that sends a larger one is cut off.
             secure: sets up who may connect; None = whoever can reach the address.
 
         Raises:
@@ -46,11 +55,10 @@ class RouterSocket:
         """
         self._socket = context.current().socket(zmq.ROUTER)
         self._socket.setsockopt(zmq.LINGER, ms_from_seconds(context.LINGER))
-        self._socket.setsockopt(zmq.RCVHWM, 0)
+        self._socket.setsockopt(zmq.RCVHWM, unread_bound)
         self._socket.setsockopt(zmq.SNDHWM, peer_bound)
         self._socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
-        if largest is not None:
-            self._socket.setsockopt(zmq.MAXMSGSIZE, largest)
+        self._socket.setsockopt(zmq.MAXMSGSIZE, largest)
         # A peer may be back before we noticed that its old connection broke: the new one wins. Without
         # this, ROUTER would ignore the newcomer for as long as it lives.
         self._socket.setsockopt(zmq.ROUTER_HANDOVER, 1)

@@ -11,7 +11,7 @@ import msgspec
 from qmsup.errors import Code, PeerError
 from qmsup.ids import ListenerName
 from qmsup.wire import controlling, listening
-from qmsup.wire.controlling import Question, Reply, Trouble
+from qmsup.wire.controlling import Question, Reply
 from qmsup.wire.listening import Activity, Finished, FromScheduler, FromWorker, Hello, Welcome
 
 _Body = TypeVar("_Body", bound=msgspec.Struct)
@@ -115,12 +115,16 @@ def decode_question(frame: bytes) -> Question:
     Raises:
         PeerError: it cannot be understood. `refuse_unreadable` makes the answer to that.
     """
+    if len(frame) > controlling.LARGEST_QUESTION:
+        raise PeerError(f"a question has at most {controlling.LARGEST_QUESTION} bytes")
     try:
         question = _question.decode(frame)
     except _UNREADABLE as e:
         raise _controlling_error("a control client", frame, e) from e
     if question.v != controlling.VERSION:
         raise PeerError(_other_control_version("a control client", question.v))
+    if len(question.id) > controlling.LONGEST_ID:
+        raise PeerError(f"the id of a question has at most {controlling.LONGEST_ID} characters")
     return question
 
 
@@ -153,13 +157,9 @@ def read_body(body: object, kind: type[_Body]) -> _Body:
 
 def refuse_unreadable(frame: bytes, error: PeerError) -> Reply:
     """The answer to a question that `decode_question` refused, under its id as far as that can be read."""
-    asked = _peek_envelope(frame)
-    return Reply(
-        v=controlling.VERSION,
-        id=asked.id if isinstance(asked.id, str) else "",
-        ok=False,
-        error=Trouble(code=Code.BAD_REQUEST, message=str(error)),
-    )
+    asked = _Envelope() if len(frame) > controlling.LARGEST_QUESTION else _peek_envelope(frame)
+    id_ = asked.id if isinstance(asked.id, str) else ""
+    return controlling.refusal(id_, Code.BAD_REQUEST, str(error))
 
 
 def _listening_error(sender: str, frame: bytes, error: Exception) -> PeerError:

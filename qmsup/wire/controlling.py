@@ -9,6 +9,12 @@ import msgspec
 
 VERSION = 1
 
+LARGEST_QUESTION = 64 * 1024
+"""Bytes of a question. None is nearly as large."""
+
+LONGEST_ID = 256
+"""Characters of a question's id."""
+
 
 class Question(msgspec.Struct, kw_only=True, frozen=True):
     """`{"v": 1, "id": "…", "verb": "ps", "args": {…}}`. Repeating an id asks for the same answer again."""
@@ -34,3 +40,9 @@ class Reply(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     ok: bool
     body: Any = None
     error: Trouble | None = None
+
+
+def refusal(question_id: str, code: str, message: str) -> Reply:
+    """The answer that says no."""
+    trouble = Trouble(code=code, message=message)
+    return Reply(v=VERSION, id=question_id, ok=False, error=trouble)

@@ -15,8 +15,12 @@ class Net:
         self.endpoint = endpoint
         self._open: list[RouterSocket | DealerSocket] = []
 
-    def router(self, *, peer_bound: int = 50_000) -> RouterSocket:
-        router = RouterSocket(self.endpoint, peer_bound=peer_bound)
+    def router(
+        self, *, peer_bound: int = 50_000, unread_bound: int = 50_000, largest: int = 1 << 24
+    ) -> RouterSocket:
+        router = RouterSocket(
+            self.endpoint, peer_bound=peer_bound, unread_bound=unread_bound, largest=largest
+        )
         self._open.append(router)
         return router
 

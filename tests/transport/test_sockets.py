@@ -251,6 +251,32 @@ def test_a_peer_that_does_not_read_is_bounded(net: Net) -> None:
         killed(process)
 
 
+def test_a_flood_gathers_where_it_comes_from(net: Net) -> None:
+    router = net.router(unread_bound=100)
+    flood = context.current().socket(zmq.DEALER)
+    flood.setsockopt(zmq.SNDHWM, 100)
+    flood.connect(net.endpoint)
+    sent = 0
+    while flood.poll(200, zmq.POLLOUT) and sent < 20_000:
+        flood.send(bytes(1000), zmq.NOBLOCK)
+        sent += 1
+    flood.close(linger=0)
+
+    # Both bounds, and what fits the kernel's buffers on the way, and again after it is cut off.
+    assert 200 <= sent < 5000
+    assert router.receive()
+
+
+def test_who_sends_a_message_that_is_too_large_is_cut_off_alone(net: Net) -> None:
+    router = net.router(largest=1000)
+    large, small = net.dealer(b"large"), net.dealer(b"small")
+    large.send([bytes(2000)])
+    small.send([bytes(1000)])
+
+    assert received_by(router, 1) == [(b"small", [bytes(1000)])]
+    assert router.receive() == []
+
+
 def test_a_second_connection_of_one_peer_replaces_the_first(net: Net) -> None:
     router, old = net.router(), net.dealer(b"w-1")
     old.send([b"hello"])

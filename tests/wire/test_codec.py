@@ -252,6 +252,17 @@ def test_a_question_without_an_id_is_refused_under_an_empty_one(frame: bytes) ->
     assert codec.refuse_unreadable(frame, PeerError("no")).id == ""
 
 
+def test_a_question_without_end_is_not_read() -> None:
+    frame = b'{"v": 1, "id": "q1", "verb": "ps", "args": {"x": "' + b"x" * 70_000 + b'"}}'
+    with pytest.raises(PeerError, match="a question has at most 65536 bytes") as caught:
+        codec.decode_question(frame)
+    assert codec.refuse_unreadable(frame, caught.value).id == ""
+
+    named = codec.encode_question(Question(v=1, id="q" * 257, verb="ps"))
+    with pytest.raises(PeerError, match="the id of a question has at most 256 characters"):
+        codec.decode_question(named)
+
+
 def test_a_reply_holds_only_what_it_says() -> None:
     frame = codec.encode_reply(Reply(v=1, id="q1", ok=True))
 
