@@ -208,12 +208,18 @@ class ListenerSpec:
     api_keys: tuple[KeySpec, ...] = ()
 
 
+ANYONE = "anyone"
+"""In place of the certificates that count: none is looked at."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PeerSpec:
     """One entry of `peers:`: another machine's server, which models of no child of ours are asked of.
 
     Attributes:
-        upstream: `host:port`, plain HTTP.
+        upstream: `host:port`.
+        trust: None = it speaks plain HTTP; else https, and its certificate is trusted if this system does (""), if one
+            in this file does, or in any case (ANYONE).
         path: what its paths begin with, without a slash at the end; "" as a rule.
         api_key: sent as the request's key; "" = none.
         models: as it calls them.
@@ -223,6 +229,7 @@ class PeerSpec:
 
     name: HostName
     upstream: str
+    trust: str | None = None
     path: str = ""
     api_key: str = field(default="", repr=False)
     models: tuple[ModelId, ...] = ()
@@ -248,7 +255,8 @@ class HostSpec:
     """One entry of `hosts:`: a llama-server, its router, or another qmsup.
 
     Attributes:
-        upstream: `host:port`, plain HTTP.
+        upstream: `host:port`.
+        trust: as a peer's.
         api_key: sent as the request's key; "" = none.
         weight: what a free slot of it is worth against another host's.
         models: those it can load, by the names it goes by.
@@ -256,6 +264,7 @@ class HostSpec:
 
     name: HostName
     upstream: str
+    trust: str | None = None
     api_key: str = field(default="", repr=False)
     weight: float = 1.0
     models: Mapping[ModelId, SlotsSpec] = field(default_factory=dict)

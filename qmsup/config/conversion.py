@@ -123,15 +123,7 @@ def _kept(document: Document) -> dict[str, Value]:
     models = root.get("models")
     if isinstance(models, dict):
         kept["models"] = {name: _kept_of_model(model) for name, model in models.items()}
-    peers = root.get("peers")
-    if isinstance(peers, dict):
-        kept["peers"] = {name: peer for name, peer in peers.items() if not _is_behind_tls(peer)}
     return kept
-
-
-def _is_behind_tls(peer: Value) -> bool:
-    proxy = peer.get("proxy") if isinstance(peer, dict) else None
-    return isinstance(proxy, str) and proxy.startswith("https://")
 
 
 def _kept_of_model(model: Value) -> Value:

@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from urllib.parse import urlsplit
 
-from qmsup.config.addresses import PORT, clash, parse_upstream
+from qmsup.config.addresses import clash
 from qmsup.config.fleet_shape import HostSection, PeerFiltersSection, PeerSection, RouteSection
 from qmsup.config.problems import Path, Problems, did_you_mean, key_text, shown
+from qmsup.config.remote import EXAMPLE, parse_remote, trusted
 from qmsup.config.shape import Shape
 from qmsup.ids import HostName, ListenerName, ModelId, RouteName
 from qmsup.spec import (
@@ -25,10 +26,8 @@ from qmsup.units import Seconds
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
 _ROUTE_NAME = re.compile(r"[A-Za-z0-9_.*?\[\]!-]{1,64}")
-_PATH = re.compile(r"(/[A-Za-z0-9._~!$&'()*+,;=:@%-]*)*")
 _KEY = re.compile(r"[!-~]*")
 _NAME_RULE = "a name here is letters, digits, - _ or . (at most 64); rename it"
-_EXAMPLE = "write http://HOST:PORT, for example http://10.0.0.2:8080"
 
 
 def resolve_peers(shape: Shape, problems: Problems) -> dict[HostName, PeerSpec]:
@@ -38,15 +37,7 @@ def resolve_peers(shape: Shape, problems: Problems) -> dict[HostName, PeerSpec]:
             text = "local is this box; rename it" if name == LOCAL else _NAME_RULE
             problems.add(("peers", name), text)
     _check_owners(shape.peers, problems)
-    used = {peer for route in shape.routes.values() for peer in route.peers}
-    peers: dict[HostName, PeerSpec] = {}
-    for name, section in shape.peers.items():
-        if section.proxy.startswith("https://") and name not in used:
-            text = "https is not spoken yet: its models are not served; put a proxy that speaks TLS next to qmsup"
-            problems.remark(("peers", name, "proxy"), text)
-        else:
-            peers[HostName(name)] = _peer(name, section, problems)
-    return peers
+    return {HostName(name): _peer(name, section, problems) for name, section in shape.peers.items()}
 
 
 def resolve_hosts(shape: Shape, problems: Problems) -> dict[HostName, HostSpec]:
@@ -108,7 +99,8 @@ def check_own_ports(
 
 def _peer(name: str, section: PeerSection, problems: Problems) -> PeerSpec:
     path: Path = ("peers", name)
-    upstream, prefix = _address(section.proxy, (*path, "proxy"), problems)
+    upstream, prefix = parse_remote(section.proxy, (*path, "proxy"), problems)
+    trust = trusted(section.trust, section.proxy, (*path, "trust"), problems)
     _check_key(section.api_key, (*path, "apiKey"), problems)
     if not section.models:
         problems.follow((*path, "models"), "names no model; list those that the peer is asked for")
@@ -119,11 +111,14 @@ def _peer(name: str, section: PeerSection, problems: Problems) -> PeerSpec:
     return PeerSpec(
         name=HostName(name),
         upstream=upstream,
+        trust=trust,
         path=prefix,
         api_key=section.api_key,
         models=tuple(dict.fromkeys(ModelId(model) for model in section.models)),
         filters=_filters(section.filters, (*path, "filters"), problems),
-        connect_timeout=Seconds(section.timeouts.connect),
+        connect_timeout=Seconds(
+            section.timeouts.connect + (0.0 if trust is None else section.timeouts.tls_handshake)
+        ),
         answer_timeout=Seconds(section.timeouts.response_header),
     )
 
@@ -140,13 +135,14 @@ def _check_owners(peers: Mapping[str, PeerSection], problems: Problems) -> None:
 
 def _host(name: str, section: HostSection, problems: Problems) -> HostSpec:
     path: Path = ("hosts", name)
-    upstream, prefix = _address(section.url, (*path, "url"), problems)
+    upstream, prefix = parse_remote(section.url, (*path, "url"), problems)
     if prefix:
-        problems.follow((*path, "url"), f"holds more than host and port; {_EXAMPLE}")
+        problems.follow((*path, "url"), f"holds more than host and port; {EXAMPLE}")
     _check_key(section.api_key, (*path, "apiKey"), problems)
     return HostSpec(
         name=HostName(name),
         upstream=upstream,
+        trust=trusted(section.trust, section.url, (*path, "trust"), problems),
         api_key=section.api_key,
         weight=section.weight,
         models={
@@ -195,28 +191,6 @@ def _check_known(
 def _check_key(key: str, path: Path, problems: Problems) -> None:
     if not _KEY.fullmatch(key):
         problems.follow(path, "a key is plain characters without blanks")
-
-
-def _address(url: str, path: Path, problems: Problems) -> tuple[str, str]:
-    """`host:port` and what its paths begin with; empty where it cannot be used."""
-    parts = urlsplit(url)
-    said = ""
-    if not url:
-        said = f"is missing; {_EXAMPLE}"
-    elif parts.scheme == "https":
-        said = (
-            "https is not supported yet; put a proxy that speaks TLS next to qmsup, or write http"
-        )
-    elif parts.query or parts.fragment or not _PATH.fullmatch(parts.path) or PORT in url:
-        said = f"holds more than host, port and path; {_EXAMPLE}"
-    if not said:
-        try:
-            whole = parse_upstream(f"{parts.scheme}://{parts.netloc}")
-            return whole.removeprefix("http://"), parts.path.rstrip("/")
-        except ValueError as error:
-            said = str(error).replace(f"127.0.0.1:{PORT}", "10.0.0.2:8080")
-    problems.follow(path, said)
-    return "", ""
 
 
 def _filters(section: PeerFiltersSection, path: Path, problems: Problems) -> FilterSpec:

@@ -16,6 +16,13 @@ from qmsup.config.section import (
     nothing_is_empty,
 )
 
+Trust = Annotated[
+    Text,
+    Field(
+        description="over https: a file of the certificates to trust in place of the system's, or anyone"
+    ),
+]
+
 
 class PeerTimeoutsSection(Section):
     """How long a peer may take."""
@@ -24,7 +31,7 @@ class PeerTimeoutsSection(Section):
     response_header: Seconds = Field(
         default=0.0, description="from the request to the first byte of the answer; 0 = for ever"
     )
-    tls_handshake: Seconds = Field(default=10.0, description="without meaning over plain HTTP")
+    tls_handshake: Seconds = Field(default=10.0, description="over https, beside connect")
     expect_continue: Seconds = Field(default=1.0, description="without meaning: never waited for")
     keepalive: Seconds = Field(
         default=0.0,
@@ -48,7 +55,8 @@ class PeerFiltersSection(Section):
 class PeerSection(Section):
     """Another machine's server, for models that there is no command for here."""
 
-    proxy: Text = Field(default="", description="http://HOST:PORT, perhaps with a path")
+    proxy: Text = Field(default="", description="http[s]://HOST:PORT, perhaps with a path")
+    trust: Trust = ""
     api_key: Text = Field(default="", repr=False, description="sent in place of the client's")
     models: Texts = Field(default_factory=list, description="as the peer calls them")
     filters: PeerFiltersSection = Field(default_factory=PeerFiltersSection)
@@ -65,7 +73,8 @@ class HostModelSection(Section):
 class HostSection(Section):
     """One of several machines that routes choose from: llama-server, its router, or qmsup."""
 
-    url: Text = Field(default="", description="http://HOST:PORT")
+    url: Text = Field(default="", description="http[s]://HOST:PORT")
+    trust: Trust = ""
     api_key: Text = Field(default="", repr=False, description="sent in place of the client's")
     weight: Annotated[float, Field(gt=0, le=1_000_000)] = Field(
         default=1.0, description="what a free slot is worth against another host's"

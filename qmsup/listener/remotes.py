@@ -2,19 +2,26 @@
 
 from qmsup.ids import HostName, ListenerName, ModelId
 from qmsup.listener.relay.order import Remote
-from qmsup.spec import ModelSpec, Spec
+from qmsup.listener.relay.secured import Tls
+from qmsup.spec import HostSpec, ModelSpec, PeerSpec, Spec
 
 
 def remotes_of(spec: Spec) -> dict[HostName, Remote]:
     """Every host and every peer of the configuration."""
     hosts = {
-        name: Remote(name=name, upstream=host.upstream, lines=_key_lines(host.api_key))
+        name: Remote(
+            name=name,
+            upstream=host.upstream,
+            tls=_tls(host),
+            lines=_key_lines(host.api_key),
+        )
         for name, host in spec.hosts.items()
     }
     peers = {
         name: Remote(
             name=name,
             upstream=peer.upstream,
+            tls=_tls(peer),
             path=peer.path.encode(),
             lines=_key_lines(peer.api_key),
             connect_within=peer.connect_timeout,
@@ -49,6 +56,12 @@ def peers_shown(spec: Spec, listener: ListenerName) -> dict[ModelId, tuple[Model
                 )
                 shown[full] = (described, remotes[name])
     return shown
+
+
+def _tls(server: HostSpec | PeerSpec) -> Tls | None:
+    if server.trust is None:
+        return None
+    return Tls(server.upstream.rpartition(":")[0].strip("[]"), server.trust)
 
 
 def _key_lines(key: str) -> bytes:

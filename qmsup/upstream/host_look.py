@@ -6,6 +6,7 @@ Each answer may be anything: what cannot be read counts as not told.
 
 import contextlib
 import json
+import ssl
 import time
 from collections.abc import Mapping
 from typing import Final
@@ -18,6 +19,8 @@ from qmsup.core.fleet.sights import HostKind, Sight
 from qmsup.ids import ModelId
 from qmsup.spec import HostSpec
 from qmsup.units import Seconds
+from qmsup.upstream.trust import context_of
+from qmsup.upstream.trusting import Trusting, cause_of
 
 _PATIENCE: Final = Seconds(2.0)
 """For each answer."""
@@ -35,6 +38,8 @@ class Looker:
     def __init__(self, host: HostSpec) -> None:
         """Look at nothing yet."""
         self._host = host
+        self._trusts: ssl.SSLContext | None = None
+        self._scheme = "http" if host.trust is None else "https"
         self._contexts: dict[ModelId, int] = {}
         self._asked_for: frozenset[ModelId] = frozenset()
         self._asked_at = float("-inf")
@@ -43,10 +48,11 @@ class Looker:
         """How the host is now."""
         host, at = self._host, Seconds(time.monotonic())
         with requests.Session() as session:
-            session.trust_env = False  # a proxy of the environment is not for these
-            if host.api_key:
-                session.headers["Authorization"] = f"Bearer {host.api_key}"
-            session.headers["Connection"] = "close"
+            try:
+                self._prepare(session)
+            except OSError as error:
+                because = f"the certificates of {host.trust} cannot be read ({error})"
+                return Sight(host=host.name, at=at, is_healthy=False, because=because)
             if because := self._trouble(session):
                 return Sight(host=host.name, at=at, is_healthy=False, because=because)
             kind, loaded = self._loaded(session)
@@ -64,10 +70,23 @@ class Looker:
             busy=busy,
         )
 
+    def _prepare(self, session: requests.Session) -> None:
+        host = self._host
+        session.trust_env = False  # a proxy of the environment is not for these
+        session.headers["Connection"] = "close"
+        if host.api_key:
+            session.headers["Authorization"] = f"Bearer {host.api_key}"
+        if host.trust is not None:
+            self._trusts = self._trusts or context_of(host.trust)
+            session.mount("https://", Trusting(self._trusts))
+
     def _trouble(self, session: requests.Session) -> str:
         try:
             with session.get(self._url("/health"), timeout=_PATIENCE) as answer:
                 status = answer.status_code
+        except requests.exceptions.SSLError as error:
+            self._trusts = None  # the file may have been renewed
+            return cause_of(error)
         except requests.Timeout:
             return f"/health did not answer within {_PATIENCE:g} s"
         except requests.ConnectionError:
@@ -137,7 +156,7 @@ class Looker:
         return None
 
     def _url(self, path: str) -> str:
-        return f"http://{self._host.upstream}{path}"
+        return f"{self._scheme}://{self._host.upstream}{path}"
 
 
 def _fields(value: object) -> _Fields:

@@ -60,10 +60,10 @@ def test_own_listeners_are_kept() -> None:
     assert parse(ours) == parse(text)
 
 
-def test_a_peer_behind_tls_is_left_out() -> None:
+def test_a_peer_behind_tls_is_kept() -> None:
     text = "models: {m: {cmd: llama-server}}\npeers: {p: {proxy: 'https://x', models: [y]}}"
 
-    assert "https://x" not in converted(text, name="f", env={})
+    assert "https://x" in converted(text, name="f", env={})
 
 
 def test_a_file_that_would_not_load_is_refused(tmp_path: Path) -> None:

@@ -78,6 +78,24 @@ def test_a_template_serves_every_name_that_it_matches_and_a_name_comes_first() -
     }
 
 
+def test_over_https_a_handshake_has_its_time_and_the_systems_certificates_count() -> None:
+    text = """
+hosts: {a: {url: "https://far.example"}, b: {url: "http://far.example"}}
+peers: {p: {proxy: "https://far.example:8443/api", models: [m], timeouts: {connect: 2, tlsHandshake: 3}}}
+"""
+    spec = parse(_CHAT + text)
+
+    host, plain, peer = (
+        spec.hosts[HostName("a")],
+        spec.hosts[HostName("b")],
+        spec.peers[HostName("p")],
+    )
+    assert (host.upstream, host.trust) == ("far.example:443", "")
+    assert (plain.upstream, plain.trust) == ("far.example:80", None)
+    assert (peer.upstream, peer.path, peer.trust) == ("far.example:8443", "/api", "")
+    assert peer.connect_timeout == Seconds(5.0)
+
+
 def test_no_key_is_shown() -> None:
     assert "sk" not in repr(parse(_CHAT + _FLEET.replace("${key}", "sk-peer")).peers)
     assert "api_key" not in repr(parse(_CHAT + _FLEET).hosts)
@@ -112,10 +130,6 @@ WRONG = {
         "hosts.a/b: a name here is letters, digits, - _ or . (at most 64); rename it"
     ),
     "hosts: {a: }": f"hosts.a.url: is missing; {_ADDRESS}",
-    "hosts: {a: {url: https://x}}": (
-        "hosts.a.url: https is not supported yet; put a proxy that speaks TLS next to qmsup,"
-        " or write http"
-    ),
     "hosts: {a: {url: http://x/y}}": f"hosts.a.url: holds more than host and port; {_ADDRESS}",
     "hosts: {a: {url: ftp://x}}": "hosts.a.url: is not a plain http address",
     "hosts: {a: {url: http://127.0.0.1:8080}}": (

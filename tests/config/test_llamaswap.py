@@ -186,13 +186,15 @@ def test_peers() -> None:
     assert cloud.answer_timeout == Seconds(60)
 
 
-def test_a_peer_behind_tls_is_left_out_with_a_word() -> None:
+def test_a_peer_may_be_behind_tls() -> None:
     text = """
 models: {m: {cmd: llama-server}}
 peers: {far: {proxy: "https://far.example/api", models: [x]}}
 """
-    assert parse(text).peers == {}
-    assert remarks(text)[0].startswith("3: peers.far.proxy: https is not spoken yet")
+    far = parse(text).peers[HostName("far")]
+
+    assert (far.upstream, far.path, far.trust) == ("far.example:443", "/api", "")
+    assert remarks(text) == []
 
 
 def test_selectors_are_aliases_of_their_first_model_here() -> None:

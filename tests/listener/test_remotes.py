@@ -110,6 +110,17 @@ def test_a_listener_with_groups_shows_nothing_of_peers() -> None:
     assert (answer.status, answer.code) == (404, "model_not_found")
 
 
+@pytest.mark.parametrize("trust", [None, "anyone", ""])
+def test_only_those_behind_https_are_spoken_to_over_tls(trust: str | None) -> None:
+    peer = replace(_FAR, upstream="[::1]:443", trust=trust)
+    host = HostSpec(name=HostName("box"), upstream="far.example:443", trust=trust)
+    spec = Spec(models={}, hosts={host.name: host}, peers={peer.name: peer})
+
+    remotes = remotes_of(spec)
+
+    assert {remote.tls is not None for remote in remotes.values()} == {trust is not None}
+
+
 @pytest.mark.parametrize("key", ["", "sk"])
 def test_hosts_are_spoken_to_with_their_key(key: str) -> None:
     host = HostSpec(name=HostName("box"), upstream="10.0.0.3:8080", api_key=key)

@@ -10,6 +10,7 @@ from qmsup.core.fleet.sights import HostKind, Sight
 from qmsup.ids import HostName, ModelId
 from qmsup.spec import HostSpec, SlotsSpec
 from qmsup.upstream.host_look import Looker
+from tests.support.certificates import certificate, needs_openssl, secure_upstream
 from tests.support.servers import free_port
 from tests.support.upstreams import Script, upstream
 
@@ -139,6 +140,22 @@ def test_a_host_that_hangs_is_not_healthy() -> None:
         sight = _looker(server.where).look()
 
     assert sight.because == "/health did not answer within 2 s"
+
+
+@needs_openssl
+@pytest.mark.parametrize("trust", ["", "/nowhere/ca.pem", "its own"])
+def test_a_host_over_https_is_looked_at_if_it_is_trusted(trust: str) -> None:
+    file = str(certificate().file) if trust == "its own" else trust
+    table = {"/health": {}, "/v1/models": {"data": [{"id": "chat"}]}, "/props": _PROPS}
+    with secure_upstream(_answers(table)) as server:
+        looker = Looker(HostSpec(name=HostName("box"), upstream=server.where, trust=file))
+        sights = [looker.look(), looker.look()]
+
+    if trust == "its own":
+        assert [sight.loaded for sight in sights] == [{"chat"}] * 2
+    else:
+        assert not sights[1].is_healthy
+        assert "certificate" in sights[1].because
 
 
 def test_a_host_that_speaks_something_else_is_not_healthy() -> None:

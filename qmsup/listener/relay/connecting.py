@@ -8,6 +8,7 @@ from collections.abc import Callable
 from qmsup.listener.relay.loop import Loop
 from qmsup.listener.relay.names import Names, Place, Places
 from qmsup.listener.relay.order import Remote
+from qmsup.listener.relay.secured import Greeting, Secured, Tls
 from qmsup.listener.relay.sending import Sending
 from qmsup.units import Seconds
 
@@ -19,13 +20,14 @@ _ON_ITS_WAY = frozenset({0, errno.EINPROGRESS})
 class Way:
     """To one server, once. It hands over a socket, or says why there is none."""
 
-    __slots__ = ("_is_over", "_loop", "_lost", "_reached", "_turn")
+    __slots__ = ("_greeting", "_is_over", "_loop", "_lost", "_reached", "_tls", "_turn")
 
     def __init__(
         self,
         loop: Loop,
         reached: Callable[[socket.socket], None],
         lost: Callable[[OSError], None],
+        remote: Remote | None = None,
         *,
         turn: int = 0,
     ) -> None:
@@ -33,14 +35,17 @@ class Way:
 
         Args:
             loop: theirs.
-            reached: gets the socket, which may still be connecting; it is the taker's to watch and close.
+            reached: gets the socket, which may still be connecting without TLS; it is the taker's to watch and close.
             lost: hears why there is none. Just one of the two is called, once, perhaps before `begin` returns.
+            remote: says whether it is spoken to over TLS; None = it is on this box, and is not.
             turn: how often it was tried before: a server with several addresses is tried at the next.
         """
         self._loop = loop
         self._reached = reached
         self._lost = lost
         self._turn = turn
+        self._tls = None if remote is None else remote.tls
+        self._greeting: Greeting | None = None
         self._is_over = False
 
     def begin(self, names: Names, where: str) -> None:
@@ -55,6 +60,9 @@ class Way:
     def give_up(self) -> None:
         """Nobody needs it any more: neither of the two is called."""
         self._is_over = True
+        if self._greeting is not None:
+            self._greeting.give_up()
+            self._greeting = None
 
     def _take(self, found: Places | OSError) -> None:
         if self._is_over:
@@ -63,11 +71,14 @@ class Way:
         try:
             if isinstance(found, OSError):
                 raise found
-            sock = _connected(found, self._turn)
+            sock = _connected(found, self._turn, self._tls)
         except OSError as error:
             self._lost(error)
             return
-        self._reached(sock)
+        if isinstance(sock, Secured):
+            self._greeting = Greeting(self._loop, sock, self._reached, self._lost)
+        else:
+            self._reached(sock)
 
 
 def too_late(sending: Sending | None, remote: Remote | None, waited: float) -> str:
@@ -86,7 +97,7 @@ def too_late(sending: Sending | None, remote: Remote | None, waited: float) -> s
     return ""
 
 
-def _connected(places: Places, turn: int) -> socket.socket:
+def _connected(places: Places, turn: int, tls: Tls | None) -> socket.socket:
     """A socket that is connecting to the first of the places that can be tried at all.
 
     Raises:
@@ -96,6 +107,8 @@ def _connected(places: Places, turn: int) -> socket.socket:
     error: OSError = ConnectionRefusedError()
     for place in places[start:] + places[:start]:
         sock = socket.socket(place.family, _STREAM)
+        if tls is not None:
+            sock = tls.around(sock)
         failed = _begin(sock, place)
         if failed is None:
             return sock

@@ -19,7 +19,7 @@ from qmsup.listener.relay.connecting import Way, too_late
 from qmsup.listener.relay.home import Home
 from qmsup.listener.relay.lingering import part
 from qmsup.listener.relay.machine import Ending, Exchange, Phase
-from qmsup.listener.relay.order import RelayOrder, Remote
+from qmsup.listener.relay.order import RelayOrder, Remote, whole_head
 from qmsup.listener.relay.sending import Sending
 from qmsup.listener.relay.tunnel import STALLED_AFTER, Tunnel
 from qmsup.units import Seconds
@@ -266,10 +266,9 @@ class Held:
             return
         self._tries += 1
         self._waits_since = self._loop.now
-        head = order.head if self._remote is None else self._remote.addressed(order.head)
-        self._sending = Sending(head + b"Host: %b\r\n\r\n" % self._where.encode(), order.body)
+        self._sending = Sending(whole_head(order, self._remote, self._where), order.body)
         where = order.via if order.via and self._remote is None else self._where
-        self._way = Way(self._loop, self._reached, self._lose, turn=self._tries - 1)
+        self._way = Way(self._loop, self._reached, self._lose, self._remote, turn=self._tries - 1)
         self._way.begin(self._home.names, where)
 
     def _reached(self, upstream: socket.socket) -> None:

@@ -6,6 +6,7 @@ from typing import BinaryIO
 
 from qmsup.ids import HostName, ModelId, RequestId, RouteName
 from qmsup.listener.outcome import Dialect
+from qmsup.listener.relay.secured import Tls
 from qmsup.units import Seconds
 
 
@@ -18,6 +19,7 @@ class Remote:
         upstream: `host:port`.
         path: goes before the path of each request.
         lines: header lines of our own, each ended by CRLF: our key for it.
+        tls: None = it is spoken to in plain HTTP.
         connect_within: a connection to it takes no longer.
         answer_within: nor the first byte of an answer to a whole request; 0 = it may.
     """
@@ -26,6 +28,7 @@ class Remote:
     upstream: str
     path: bytes = b""
     lines: bytes = field(default=b"", repr=False)
+    tls: Tls | None = None
     connect_within: Seconds = Seconds(10.0)
     answer_within: Seconds = Seconds(0.0)
 
@@ -35,6 +38,11 @@ class Remote:
             method, _, rest = head.partition(b" ")
             head = b"%b %b%b" % (method, self.path, rest)
         return head + self.lines
+
+    @property
+    def host(self) -> str:
+        """What its `Host` says: the port is left out where it is the usual one, which some servers insist on."""
+        return self.upstream.removesuffix(":80" if self.tls is None else ":443")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,3 +103,16 @@ class RelayOrder:
     way: Wayfaring | None = None
     origin: str | None = None
     """The client's `Origin`, for CORS headers on answers the engine writes itself."""
+
+
+def whole_head(order: RelayOrder, remote: Remote | None, upstream: str) -> bytes:
+    """The head of a request, with `Host` and the blank line that ends it.
+
+    Args:
+        order: what the app decided.
+        remote: where it goes, if to another machine.
+        upstream: `host:port` of a child, else.
+    """
+    if remote is None:
+        return b"%bHost: %b\r\n\r\n" % (order.head, upstream.encode())
+    return b"%bHost: %b\r\n\r\n" % (remote.addressed(order.head), remote.host.encode())

@@ -2,6 +2,7 @@
 
 import os
 import socket
+import ssl
 from typing import BinaryIO
 
 _JOINED_AT_MOST = 64 * 1024
@@ -57,10 +58,16 @@ class Sending:
 
     def _send_file(self, sock: socket.socket, file: BinaryIO) -> bool:
         if self._left:
-            count = min(self._left, _PER_TURN)
-            taken = os.sendfile(sock.fileno(), file.fileno(), self._offset, count)
+            taken = self._send_piece(sock, file)
             if not taken:
                 raise OSError("the spooled body of the request was cut short")
             self._offset += taken
             self._left -= taken
         return not self._left
+
+    def _send_piece(self, sock: socket.socket, file: BinaryIO) -> int:
+        if not isinstance(sock, ssl.SSLSocket):
+            count = min(self._left, _PER_TURN)
+            return os.sendfile(sock.fileno(), file.fileno(), self._offset, count)
+        piece = os.pread(file.fileno(), min(self._left, _JOINED_AT_MOST), self._offset)
+        return sock.send(piece) if piece else 0
