@@ -49,7 +49,24 @@ class JobRecord:
 
 
 class JobBook:
-    """For one thread. A disk that takes nothing is complained of, and jobs go on."""
+    """For one thread. A disk that takes nothing is complained of, and jobs go on.
+
+    What it did not take is known here, and tried again; an older document is taken away, so that whoever finds none
+    asks here.
+    """
+
+    def __init__(self) -> None:
+        self._unwritten: dict[str, tuple[JobRecord, bytes]] = {}
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether there is something that the disk did not take."""
+        return bool(self._unwritten)
+
+    def catch_up(self) -> None:
+        """Try again to write it."""
+        for record, text in tuple(self._unwritten.values()):
+            self._write(record, text)
 
     def keep(self, record: JobRecord, text: bytes) -> JobRecord:
         """Keep how a job stands.
@@ -63,13 +80,31 @@ class JobBook:
         """
         if record.ended is None and job_answers.is_over(text):
             record = replace(record, ended=time.time())
-        # The document first: a job that is on record as ended has its last one.
-        _replace(places.job_document(record.id), text)
-        _replace(_record_path(record.id), json.dumps(asdict(record)).encode())
+        if not self._write(record, text):
+            _log.warning(
+                "job.not_kept",
+                job=record.id,
+                folder=str(places.jobs_dir()),
+                hint="make room in QMSUP_STATE_DIR: only this process knows how the job stands",
+            )
         return record
+
+    def _write(self, record: JobRecord, text: bytes) -> bool:
+        # The document first: a job that is on record as ended has its last one.
+        document = places.job_document(record.id)
+        has_document = _replace(document, text)
+        if not has_document:
+            _remove(document)
+        if has_document and _replace(_record_path(record.id), json.dumps(asdict(record)).encode()):
+            self._unwritten.pop(record.id, None)
+            return True
+        self._unwritten[record.id] = (record, text)
+        return False
 
     def document(self, record: JobRecord) -> bytes:
         """The last document of a job; of one that was lost, what the record says."""
+        if (unwritten := self._unwritten.get(record.id)) is not None:
+            return unwritten[1]
         with contextlib.suppress(OSError):
             text = places.job_document(record.id).read_bytes()
             if job_answers.status_in(text) is not None:
@@ -87,6 +122,7 @@ class JobBook:
 
     def forget(self, record: JobRecord) -> None:
         """Its time is over."""
+        self._unwritten.pop(record.id, None)
         _remove(_record_path(record.id))
         _remove(places.job_document(record.id))
 
@@ -104,21 +140,17 @@ def _read(path: Path) -> JobRecord | None:
     return record if is_ours else None
 
 
-def _replace(path: Path, content: bytes) -> None:
+def _replace(path: Path, content: bytes) -> bool:
     fresh = path.with_name(f"{path.name}.new")
     try:
         places.make_private(path.parent)
         fresh.touch(mode=0o600)
         fresh.write_bytes(content)
         fresh.replace(path)
-    except OSError as error:
+    except OSError:
         _remove(fresh)
-        _log.warning(
-            "job.not_kept",
-            file=str(path),
-            because=error.strerror,
-            hint="clients read an older document until there is room in QMSUP_STATE_DIR",
-        )
+        return False
+    return True
 
 
 def _remove(path: Path) -> None:

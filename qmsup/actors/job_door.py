@@ -154,7 +154,10 @@ class Visitor:
             self._received.clear()
         assert self._head is not None, "begun above"
         assert self._body is not None, "begun above"
-        self._body.write(chunk)
+        try:
+            self._body.write(chunk)
+        except OSError as error:  # no room for it: to hang up is all that can be said
+            raise GoneError from error
         self._left -= len(chunk)
         return None if self._left > 0 else self._whole(self._head, self._body)
 

@@ -26,6 +26,8 @@ _LONGEST_PAUSE = Seconds(0.5)
 _ANSWERS_WITHIN = Seconds(30.0)
 _RENEWED_EVERY = Seconds(30.0)
 _GIVEN_UP_AFTER = Seconds(900.0)
+_CATCH_UP_EVERY = Seconds(1.0)
+"""What a full disk did not take is written when there is room."""
 
 _log = Log("jobs")
 
@@ -74,6 +76,7 @@ class Rounds:
         self._on_over = on_over
         self._running: dict[LeaseId, _Round] = {}
         self._ended: dict[str, JobRecord] = {}
+        self._catch_up_at = 0.0
 
     def recall(self) -> list[JobRecord]:
         """Go on with what a former life looked after. Who still runs the scheduler is asked for first.
@@ -87,6 +90,11 @@ class Rounds:
                 self._ended[record.id] = record
                 continue
             text = self._book.document(record)
+            if job_answers.is_over(text):  # its end came between two writes
+                ended = self._book.keep(record, text)
+                self._ended[ended.id] = ended
+                self._report(EndJob(lease=ended.lease))
+                continue
             self._running[record.lease] = _Round(
                 record, text, is_sure=False, ask_at=now, renew_at=now
             )
@@ -117,6 +125,7 @@ class Rounds:
         times = [each.renew_at for each in self._running.values()]
         times += [each.ask_at for each in self._running.values() if _may_ask(each)]
         times += [_forgotten_at(record) for record in self._ended.values()]
+        times += [self._catch_up_at] if self._book.is_behind else []
         return min(map(Seconds, times), default=None)
 
     def work(self, now: Seconds) -> None:
@@ -126,6 +135,9 @@ class Rounds:
                 self._renew(each, now)
             if _may_ask(each) and now >= each.ask_at:
                 self._ask(each)
+        if self._book.is_behind and now >= self._catch_up_at:
+            self._catch_up_at = now + _CATCH_UP_EVERY
+            self._book.catch_up()
         for record in [r for r in self._ended.values() if now >= _forgotten_at(r)]:
             del self._ended[record.id]
             self._book.forget(record)

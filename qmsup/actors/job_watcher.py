@@ -200,13 +200,15 @@ class JobWatcher(pykka.ThreadingActor):
                 self._begin(errand)
             return
         visit.body.close()
-        is_cancel = path.startswith(_JOBS) and path.endswith(_CANCEL) and visit.method == "POST"
+        is_read = visit.method == "GET" and not path.endswith(_CANCEL)
+        is_cancel = visit.method == "POST" and path.endswith(_CANCEL)
         name = path.removeprefix(_JOBS).removesuffix(_CANCEL)
-        record = self._rounds.find(name) if is_cancel else None
+        is_job = path.startswith(_JOBS) and (is_read or is_cancel)
+        record = self._rounds.find(name) if is_job else None
         if record is None:
             refusal = Refusal(code=Code.JOB_NOT_FOUND, message=f"there is no job {name[:200]!r}")
             self._refuse(visitor, refusal)
-        elif record.ended is not None:
+        elif is_read or record.ended is not None:
             self._answer(visitor, 200, _JSON, self._rounds.document(record))
         else:
             self._cancel(visitor, record)

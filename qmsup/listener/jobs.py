@@ -2,13 +2,15 @@
 
 A new job waits in the line and gets a grant as every request does; only then it goes to the scheduler process, not to
 the model's server: whoever looks after a job must not end with this worker. How a job stands is read from its document
-on disk, so it needs no lease, loads nothing, and is there when the model has long been stopped.
+on disk, so it needs no lease, loads nothing, and is there when the model has long been stopped. Where the disk took
+none, the scheduler process knows.
 """
 
+import contextlib
 import re
 import socket
 from dataclasses import replace
-from http.client import HTTPConnection, HTTPException
+from http.client import OK, HTTPConnection, HTTPException
 from pathlib import Path
 
 from typing_extensions import override
@@ -23,6 +25,8 @@ from qmsup.upstream import job_answers
 
 _CANCELLED_WITHIN = Seconds(25.0)
 """A little more than the scheduler process takes for it."""
+_TOLD_WITHIN = Seconds(2.0)
+"""It has it in memory."""
 _RETRY = Seconds(2.0)
 _OF_JOB = re.compile(re.escape(job_path("")) + r"([^/]+)(?:/cancel)?/?")
 
@@ -59,28 +63,37 @@ def cancel(job: str) -> Response:
     document = _document(job)
     if job_answers.is_over(document):
         return _shown(200, document)
-    door = _Door(places.jobs_socket())
     try:
-        door.request("POST", f"{job_path(job)}/cancel")
-        answer = door.getresponse()
-        return _shown(answer.status, answer.read())
+        return _shown(*_asked("POST", f"{job_path(job)}/cancel", _CANCELLED_WITHIN))
     except (OSError, HTTPException) as error:
         message = "the scheduler does not answer: is it running? Nothing was cancelled, as far as is known"
         raise RequestError(
             Refusal(code=Code.SCHEDULER_UNAVAILABLE, message=message, retry_after=_RETRY)
         ) from error
-    finally:
-        door.close()
 
 
 def _document(job: str) -> bytes:
     if is_job_id(job):
         try:
             return places.job_document(job).read_bytes()
-        except FileNotFoundError:
-            pass
+        except OSError:
+            with contextlib.suppress(OSError, HTTPException):
+                status, document = _asked("GET", job_path(job), _TOLD_WITHIN)
+                if status == OK:
+                    return document
     message = f"there is no job {job[:200]!r}: documents are kept for ten minutes after a job's end"
     raise RequestError(Refusal(code=Code.JOB_NOT_FOUND, message=message))
+
+
+def _asked(method: str, path: str, within: Seconds) -> tuple[int, bytes]:
+    """What the scheduler process says: status and body."""
+    door = _Door(places.jobs_socket(), within)
+    try:
+        door.request(method, path)
+        answer = door.getresponse()
+        return answer.status, answer.read()
+    finally:
+        door.close()
 
 
 def _shown(status: int, body: bytes) -> Response:
@@ -91,8 +104,8 @@ def _shown(status: int, body: bytes) -> Response:
 class _Door(HTTPConnection):
     """HTTP over a Unix socket."""
 
-    def __init__(self, path: Path) -> None:
-        super().__init__("localhost", timeout=_CANCELLED_WITHIN)
+    def __init__(self, path: Path, within: Seconds) -> None:
+        super().__init__("localhost", timeout=within)
         self._path = path
 
     @override

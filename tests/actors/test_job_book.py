@@ -97,11 +97,37 @@ def test_a_document_that_is_lost_is_made_up_from_the_record() -> None:
     assert json.loads(book.document(RECORD))["status"] == "queued"
 
 
-def test_a_disk_that_takes_nothing_is_complained_of(
+def test_what_the_disk_does_not_take_is_known_and_written_when_there_is_room(
     places: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
+    book = JobBook()
+    assert book.keep(RECORD, QUEUED) == RECORD
+    in_the_way = folders.job_document(RECORD.id).with_suffix(".document.new")
+    in_the_way.mkdir()  # as a full disk is
+
+    ended = book.keep(RECORD, DONE)
+
+    assert ended.ended is not None
+    assert [record.getMessage() for record in caplog.records] == ["job.not_kept"]
+    assert book.is_behind
+    assert not folders.job_document(RECORD.id).exists()  # rather none than an older one
+    assert book.document(ended) == DONE
+    book.catch_up()
+    assert not folders.job_document(RECORD.id).exists()
+    in_the_way.rmdir()
+    book.catch_up()
+    assert folders.job_document(RECORD.id).read_bytes() == DONE
+    assert list(JobBook().read_all()) == [ended]
+    assert bool(book.is_behind) is False
+
+
+def test_what_the_disk_never_took_is_forgotten_like_all(places: Path) -> None:
     (places / "state").mkdir()
     (places / "state" / "jobs").write_text("in the way")
+    book = JobBook()
+    assert book.keep(RECORD, QUEUED) == RECORD
+    assert book.document(RECORD) == QUEUED
 
-    assert JobBook().keep(RECORD, QUEUED) == RECORD
-    assert [record.getMessage() for record in caplog.records] != []
+    book.forget(RECORD)
+
+    assert not book.is_behind

@@ -1,6 +1,7 @@
 """How long a job is believed in, and how often it is asked for."""
 
 import json
+import time
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import replace
@@ -145,3 +146,37 @@ def test_jobs_of_a_former_life_are_not_asked_for_before_their_child_is_known_to_
     assert rounds.lease_given(J)
     rounds.child_gone(J)
     assert status() == "failed"
+
+
+def test_what_a_full_disk_did_not_take_is_tried_again_though_the_job_is_over(
+    rounds: Rounds, wishes: list[JobWish]
+) -> None:
+    rounds.watch(RECORD, QUEUED)
+    in_the_way = folders.job_document(RECORD.id).with_suffix(".document.new")
+    in_the_way.mkdir()
+    rounds.child_gone(J)
+    assert json.loads(rounds.document(RECORD))["status"] == "failed"
+    rounds.work(due_of(rounds))
+    assert not folders.job_document(RECORD.id).exists()
+
+    in_the_way.rmdir()
+    rounds.work(due_of(rounds))
+
+    assert status() == "failed"
+    assert due_of(rounds) > time.monotonic() + 60.0
+
+
+def test_a_job_whose_last_document_was_all_that_could_be_written_is_over(
+    rounds: Rounds, wishes: list[JobWish]
+) -> None:
+    JobBook().keep(RECORD, QUEUED)
+    done = b'{"id": "1", "status": "completed"}'
+    folders.job_document(RECORD.id).write_bytes(done)
+
+    assert rounds.recall() == []
+
+    assert wishes == [EndJob(lease=J)]
+    rounds.child_gone(J)
+    assert status() == "completed"
+    [record] = JobBook().read_all()
+    assert record.ended is not None

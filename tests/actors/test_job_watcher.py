@@ -3,10 +3,11 @@
 import os
 import signal
 import socket
+import tempfile
 import threading
 import time
 from contextlib import closing
-from http.client import RemoteDisconnected
+from http.client import HTTPException, RemoteDisconnected
 
 import pytest
 import requests
@@ -258,6 +259,26 @@ def test_what_is_no_job_is_none(method: str, path: str) -> None:
 
     assert (status, told["error"]["code"]) == (404, "job_not_found")
     assert jobs.wishes == []
+
+
+def test_how_a_job_stands_is_told_to_whoever_found_no_document() -> None:
+    with watched() as (jobs, _server):
+        job = jobs.begin()
+
+        status, told = jobs.ask("GET", f"/sdcpp/v1/jobs/{job}")
+
+        assert (status, told["id"]) == (200, job)
+
+
+def test_a_job_for_whose_body_there_is_no_room_is_not_begun(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", "/nowhere")
+    with watched() as (jobs, _server):
+        with pytest.raises((HTTPException, OSError)):
+            jobs.ask("POST", "/sdcpp/v1/img_gen", {"prompt": "x" * 3_000_000})
+
+        assert jobs.wishes == []
 
 
 def test_a_server_that_does_not_answer_cancels_nothing() -> None:

@@ -131,6 +131,18 @@ def test_what_is_no_job_is_not_found(document: Path, method: str, target: str) -
     assert answer.code in {"job_not_found", "not_found"}
 
 
+@pytest.mark.parametrize("status", [200, 404])
+def test_a_job_whose_document_the_disk_did_not_take_is_asked_for(places: Path, status: int) -> None:
+    said = b'{"status": "generating"}'
+    answer = b"HTTP/1.1 %d X\r\nContent-Length: %d\r\n\r\n" % (status, len(said)) + said
+    with scheduler_process(answer) as heard:
+        got = asked("GET", AT)
+
+    assert heard[0].startswith(f"GET {AT} HTTP/1.1\r\n".encode())
+    assert got.status == status
+    assert (got.body == said) is (status == 200)
+
+
 @pytest.mark.usefixtures("document")
 def test_a_job_needs_the_ports_key() -> None:
     assert asked("GET", AT, LOCKED).code == "invalid_api_key"
