@@ -6,6 +6,7 @@ A request that is sent to this box goes on to the ordinary line from here; both 
 import contextlib
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from typing import TYPE_CHECKING, assert_never
 
 import pykka
@@ -107,6 +108,10 @@ class RouteDesk:
         by_line = self.dispatcher.goes_by_line(request)
         self.over(request)
         return is_mine and not by_line
+
+    def worker_of(self, request: RequestId) -> WorkerId | None:
+        """Whose request of a route it is; None = it is on none."""
+        return self.dispatcher.worker_of(request)
 
     def over(self, request: RequestId) -> None:
         """A request has ended, however that was; one that is on no route is none of ours."""
@@ -216,6 +221,7 @@ class RouteDesk:
             can_serve=known is not None,
             free=free,
             queued=sum(len(g.waiters) for c, g in groups.items() if c.model == model),
+            context=None if known is None else known.context,
         )
 
     def _closed(self) -> Refusal | None:
@@ -241,8 +247,16 @@ class RouteDesk:
 
     def _to_line(self, wish: Wish) -> None:
         arrived = self._arrivals.get(wish.request)
-        if arrived is not None:
-            self._handle(arrived)
+        if arrived is None:
+            return
+        known = self._state.models.get(wish.model)
+        if wish.is_look and known is not None and not known.is_ready:
+            self._tell(self.dispatcher.end(wish.request, _now()))
+            self._fail(wish, _not_loaded(wish.model))
+            return
+        route = self._spec.route_named(wish.route)
+        is_tracked = wish.is_control or (route is not None and not route.queue)
+        self._handle(replace(arrived, is_tracked=is_tracked))
 
     def _grant(self, goes: Goes) -> None:
         wish, host = goes.wish, goes.host
@@ -261,6 +275,11 @@ class RouteDesk:
     def _forget(self) -> None:
         knows = self.dispatcher.knows
         self._arrivals = {r: arrived for r, arrived in self._arrivals.items() if knows(r)}
+
+
+def _not_loaded(model: ModelId) -> Refusal:
+    message = f"model {model} is not loaded on this box, and looking at it does not load it"
+    return Refusal(code=Code.MODEL_NOT_LOADED, message=message)
 
 
 def _free(model: Model) -> int:

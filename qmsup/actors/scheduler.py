@@ -28,6 +28,7 @@ from qmsup.actors.job_desk import JobDesk
 from qmsup.actors.job_news import BeginJob, EndJob, KeepJob
 from qmsup.actors.life import Life
 from qmsup.actors.orders import ORDERS, Orders
+from qmsup.actors.ownership import is_its_own
 from qmsup.actors.recovery import recovered
 from qmsup.actors.reload import Reload
 from qmsup.actors.route_desk import RouteDesk
@@ -146,7 +147,7 @@ class SchedulerActor(pykka.ThreadingActor):
         self._watching = Watching(self._life.open_reader, self.actor_ref.tell)
         self._recall(offset)
         self._watching.tell(self._core.state)
-        self._inbox.watch(self._router.fileno(), self._receive, eager=True)
+        self._inbox.watch(self._router.fileno(), lambda: self._router.receive() or None, eager=True)
         if (remote := self._remote) is not None:
             self._inbox.watch(remote.fileno(), lambda: remote.receive() or None, eager=True)
         _log.info("scheduler.started", epoch=self._life.epoch, endpoint=self._life.endpoint)
@@ -235,9 +236,6 @@ class SchedulerActor(pykka.ThreadingActor):
                 self._watching.heard(message)
                 self._processes.keep_only(self._core.state.models)
 
-    def _receive(self) -> list[tuple[bytes, list[bytes]]] | None:
-        return self._router.receive() or None
-
     def _read(self, sender: bytes, frame: bytes) -> None:
         match self._gateway.read(sender, frame):
             case Heard() as heard:
@@ -262,7 +260,8 @@ class SchedulerActor(pykka.ThreadingActor):
         elif isinstance(said, Routed):
             self._routes.ask(said)
         elif not isinstance(said, views.Tally):
-            if not self._routes.takes(said):
+            is_heard = is_its_own(worker, said, self._core.state, self._routes.worker_of)
+            if is_heard and not self._routes.takes(said):
                 self._handle(said, now)
         else:
             known = self._routes.tally(worker, views.tally(self._core.state, worker))

@@ -99,6 +99,11 @@ class Dispatcher:
         """Whether it is one of a route."""
         return request in self._entries
 
+    def worker_of(self, request: RequestId) -> WorkerId | None:
+        """Who relays it; None = it is not known here."""
+        entry = self._entries.get(request)
+        return None if entry is None else entry.wish.worker
+
     # ---- workers
 
     def greeted(
@@ -215,7 +220,7 @@ class Dispatcher:
         wish = entry.wish
         waited = Seconds(0.0)
         if not wish.is_control:
-            if (refusal := self._too_long(wish, host)) is not None:
+            if (refusal := self._too_long(wish, host, now)) is not None:
                 return self._fail(entry, refusal)
             if host != LOCAL and route.queue:
                 answer = self.limiter.acquire(wish.request, host, wish.model, now=now)
@@ -339,11 +344,12 @@ class Dispatcher:
             free=self.limiter.free_slots(host),
             queued=self.limiter.queued(host, model),
             weight=spec.weight,
+            context=None if sight is None else sight.contexts.get(model),
         )
 
-    def _too_long(self, wish: Wish, host: HostName) -> Refusal | None:
-        sight = self.sights.get(host)
-        context = None if sight is None else sight.contexts.get(wish.model)
+    def _too_long(self, wish: Wish, host: HostName, now: Seconds) -> Refusal | None:
+        view = self.view(host, wish.model, now)
+        context = None if view is None else view.context
         return context_guard.verdict(host, wish.model, estimated=wish.tokens, context=context)
 
 

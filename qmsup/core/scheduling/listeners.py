@@ -82,8 +82,11 @@ def _forget_what_ended(state: State, listener: Listener, event: ListenerJoined) 
 
 def _take_over(state: State, listener: Listener, live: LiveLease) -> None:
     lease_id = LeaseId(live.request)
-    if lease_id in state.leases:
-        requests.accepted(state, live.request)
+    if (known := state.leases.get(lease_id)) is not None:
+        if known.listener == listener.worker:
+            requests.accepted(state, live.request)
+        else:
+            state.record("lease.anothers", request=live.request, because=listener.worker)
         return
     model = state.models.get(live.model)
     lease = Lease(

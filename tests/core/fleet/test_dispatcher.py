@@ -100,6 +100,8 @@ def test_a_host_serves_what_it_takes_then_others_wait_and_then_they_are_refused(
     assert _ask(fleet, "r2", "one") == "r2#1"
     assert _ask(fleet, "r3", "one") == "r3!queue_full"
     assert not fleet.knows(RequestId("r3"))
+    assert fleet.worker_of(RequestId("r3")) is None
+    assert fleet.worker_of(RequestId("r2")) == W1
     assert _end(fleet, "r1", AT + 4) == "r2>a"
     assert _end(fleet, "r1") == ""
     assert _end(fleet, "r2") == ""

@@ -121,6 +121,16 @@ def test_a_lease_on_a_child_that_serves_is_taken_over() -> None:
         """)
 
 
+def test_a_greeting_takes_no_lease_from_another_worker() -> None:
+    desk = serving()
+    desk.tell(greeting(worker="other"))
+
+    desk.tell(greeting(worker="other", leases="r1:a1"))
+
+    assert [record.decision for record in desk.records()] == ["lease.anothers"]
+    assert desk.say("r1 ends") == ""
+
+
 def test_a_lease_on_a_child_that_is_gone_is_cut() -> None:
     desk = serving()
     desk.play("unload x a -> cut r1 model_unloaded, stop a1")
