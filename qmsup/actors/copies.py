@@ -27,7 +27,7 @@ class Copy:
 
 
 def keep_copy(text: str, folder: Path) -> Copy:
-    """Write the text into the folder under its version, and remove all but the last few.
+    """Have the text in the folder under its version, as its youngest, and remove all but the last few.
 
     Raises:
         OSError: it cannot be written.
@@ -35,6 +35,9 @@ def keep_copy(text: str, folder: Path) -> Copy:
     data = text.encode()
     version = hashlib.sha256(data).hexdigest()[:_DIGITS]
     path = places.make_private(folder) / f"{version}.yaml"
+    if _has(path, data):  # a full disk is no reason not to go on with it
+        os.utime(path)
+        return Copy(version=version, path=path)
     fresh = path.with_suffix(".new")
     fresh.unlink(missing_ok=True)
     with open(os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:  # noqa: PTH123 - of a descriptor
@@ -42,6 +45,13 @@ def keep_copy(text: str, folder: Path) -> Copy:
     fresh.replace(path)
     _remove_old(folder)
     return Copy(version=version, path=path)
+
+
+def _has(path: Path, data: bytes) -> bool:
+    try:
+        return path.read_bytes() == data
+    except OSError:
+        return False
 
 
 def _remove_old(folder: Path) -> None:

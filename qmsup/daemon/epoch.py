@@ -12,7 +12,11 @@ _log = Log("epoch")
 
 
 def next_epoch(state_dir: Path) -> Epoch:
-    """Count one up, safely against a crash in between; the first is 1. An unreadable count starts anew, and says so."""
+    """Count one up, safely against a crash in between; the first is 1. An unreadable count starts anew, and says so.
+
+    Raises:
+        OSError: it cannot be written.
+    """
     path = state_dir / "epoch"
     try:
         last = _number(path.read_text())
@@ -23,10 +27,20 @@ def next_epoch(state_dir: Path) -> Epoch:
             "epoch.unreadable", file=str(path), because="not a number; counting from 1 again"
         )
         last = 0
-    fresh = path.with_suffix(".new")
-    fresh.write_text(f"{last + 1}\n")
-    fresh.replace(path)
+    fresh, text = path.with_suffix(".new"), f"{last + 1}\n"
+    try:
+        fresh.write_text(text)
+        fresh.replace(path)
+    except (
+        OSError
+    ):  # a full disk has no room for a second file, but for this one's few bytes it has
+        _overwrite(path, text)
     return Epoch(last + 1)
+
+
+def _overwrite(path: Path, text: str) -> None:
+    with path.open("r+b", buffering=0) as file:
+        file.write(text.ljust(path.stat().st_size).encode())
 
 
 def _number(text: str) -> int:

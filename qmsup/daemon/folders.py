@@ -1,5 +1,8 @@
 """The folders a daemon needs, made before anything else."""
 
+import errno
+from pathlib import Path
+
 from qmsup import places
 from qmsup.errors import ConfigError
 
@@ -19,9 +22,7 @@ def make_folders() -> None:
     ):
         try:
             places.make_private(folder)
-            probe = folder / ".writable"
-            probe.touch()
-            probe.unlink()
+            _try_to_write(folder)
         except OSError as error:
             message = f"cannot use {folder} ({error.strerror}): set {variable} to a folder of yours"
             raise ConfigError((message,)) from None
@@ -32,3 +33,13 @@ def make_folders() -> None:
     if socket.exists() and not socket.is_socket():
         message = f"{socket} is in the way of the scheduler's socket and is none: remove it"
         raise ConfigError((message,))
+
+
+def _try_to_write(folder: Path) -> None:
+    probe = folder / ".writable"
+    try:
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        if error.errno not in {errno.ENOSPC, errno.EDQUOT}:  # what there is may be written on
+            raise

@@ -35,8 +35,9 @@ class SchedulerLock:
                 "or give this one another QMSUP_STATE_DIR and QMSUP_RUNTIME_DIR"
             )
             raise LockedError((message,)) from None
-        os.ftruncate(self._fd, 0)
-        os.pwrite(self._fd, f"{os.getpid()}\n".encode(), 0)
+        own = f"{os.getpid()}\n".encode()
+        os.pwrite(self._fd, own, 0)  # first: what is cut off a full disk's file may be gone at once
+        os.ftruncate(self._fd, len(own))
 
     def release(self) -> None:
         """Let go early (tests; a process just ends)."""

@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from qmsup.actors.copies import keep_copy
 
 
@@ -13,6 +15,18 @@ def test_a_copy_is_named_by_its_text_and_its_owner_s_alone(tmp_path: Path) -> No
     assert copy.path.parent.stat().st_mode & 0o777 == 0o700
     assert keep_copy("apiKeys: [ü]", tmp_path / "config") == copy
     assert keep_copy("apiKeys: [u]", tmp_path / "config").version != copy.version
+
+
+def test_one_that_is_there_is_not_written_again(tmp_path: Path) -> None:
+    first, *_ = [keep_copy(text, tmp_path) for text in "abc"]
+    first.path.with_suffix(".new").mkdir()  # in the way, as a full disk is
+
+    assert keep_copy("a", tmp_path) == first
+    assert keep_copy("d", tmp_path) is not None
+    assert first.path.exists()  # the youngest but one
+    first.path.write_text("spoilt")
+    with pytest.raises(OSError, match="directory"):
+        keep_copy("a", tmp_path)
 
 
 def test_only_the_last_few_are_kept_and_no_half_written_one(tmp_path: Path) -> None:

@@ -1,3 +1,5 @@
+import errno
+import os
 import socket
 from pathlib import Path
 
@@ -76,3 +78,18 @@ def test_a_socket_that_a_dead_scheduler_left_is_no_harm(places: Path) -> None:
         left.bind(str(places / "run" / "scheduler.sock"))
 
     make_folders()
+
+
+@pytest.mark.parametrize(("trouble", "goes_on"), [(errno.ENOSPC, True), (errno.EROFS, False)])
+def test_a_full_disk_is_no_reason_not_to_start_and_one_for_reading_is(
+    places: Path, monkeypatch: pytest.MonkeyPatch, trouble: int, goes_on: bool
+) -> None:
+    def refuse(_path: Path) -> None:
+        raise OSError(trouble, os.strerror(trouble))
+
+    monkeypatch.setattr(Path, "touch", refuse)
+
+    if goes_on:
+        make_folders()
+    else:
+        assert "Read-only" in refusal()

@@ -22,6 +22,15 @@ def test_a_released_lock_can_be_had(tmp_path: Path) -> None:
     SchedulerLock(tmp_path / "scheduler.lock").release()
 
 
+def test_its_text_is_the_holder_s_pid_and_nothing_else(tmp_path: Path) -> None:
+    path = tmp_path / "scheduler.lock"
+    path.write_text("12345678901234567890\n")
+
+    SchedulerLock(path).release()
+
+    assert path.read_text() == f"{os.getpid()}\n"
+
+
 def test_a_lock_dies_with_its_holder(tmp_path: Path) -> None:
     path = tmp_path / "scheduler.lock"
     code = f"""
