@@ -1,6 +1,6 @@
 """What `Scheduler.handle` promises to be like, done the slow way: after every event each waiter is judged."""
 
-from qmsup.core.scheduling import closers, places, requests, shutdown, swaps, walks
+from qmsup.core.scheduling import closers, lending, places, requests, shutdown, swaps, walks
 from qmsup.core.scheduling.admission import Waits, judge
 from qmsup.core.scheduling.effects import ArmWake, Effect
 from qmsup.core.scheduling.events import Event
@@ -25,6 +25,8 @@ def naive_handle(state: State, event: Event, now: Seconds) -> list[Effect]:
         shutdown.go_on(state, state.ending)
     if state.line.has_moved:
         places.tell(state)
+    if state.lent_to and lending.is_unwanted(state):
+        lending.recall(state)
     state.emit(ArmWake(cause=state.event, at=state.wake))
     return state.effects
 
