@@ -160,7 +160,7 @@ def test_what_is_cut_while_it_is_only_kept_is_used_no_more(both: Both) -> None:
 
         scheduler.say(CutOff(request=first, code="model_unloaded", message="stopped"))
 
-        scheduler.hears(Beat, lambda beat: beat.held == 0)
+        engine.until(lambda: engine.link.held == 0)
         _serve(engine)
         assert scheduler.hears(Ask, count=2).request != first
     assert "Done" not in scheduler.kinds()
