@@ -2,6 +2,7 @@
 
 import secrets
 import time
+from collections import Counter
 from collections.abc import Iterable
 
 import zmq
@@ -15,6 +16,46 @@ from qmsup.wire.feed import Item
 _KEPT = 10_000
 """Messages kept for a reader that is slow; it sees by their numbers what it missed."""
 _LONGEST_SUBSCRIPTION = 256
+_LARGEST = 4096
+"""Bytes of what a reader sends: subscriptions, and nothing else is looked at."""
+_MOST_TOPICS = 10_000
+_MOST_PEERS = 256
+"""Programs remembered for one topic, so that each can take back what it said itself."""
+
+
+class _Readers:
+    """How many subscribed to one topic.
+
+    Anybody may send that a topic is wanted no longer, whether or not he subscribed to it, and ZeroMQ tells of that in
+    the same words. So each is believed about what he said himself; that a connection has ended nobody can pretend.
+    """
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._said: Counter[str] = Counter()
+
+    def add(self, peer: str) -> None:
+        self._count += 1
+        self._said[peer] += 1
+        if len(self._said) > _MOST_PEERS:
+            del self._said[next(iter(self._said))]
+
+    def take_off(self, peer: str) -> bool:
+        """One fewer, if that can be believed; whether there are any still. "" = a connection has ended."""
+        if peer and not self._said[peer]:
+            return True
+        if peer:
+            self._said[peer] -= 1
+        self._count -= 1
+        return self._count > 0
+
+
+def _peer_of(frame: zmq.Frame) -> str:
+    """The program that sent this, by its ids; "" = nobody did, ZeroMQ tells of the end of a connection."""
+    try:
+        return str(frame.get("Peer-Address"))
+    except zmq.ZMQError:
+        return ""
 
 
 class FeedSocket:
@@ -29,7 +70,9 @@ class FeedSocket:
         self._socket = context.current().socket(zmq.XPUB)
         self._socket.setsockopt(zmq.LINGER, ms_from_seconds(context.LINGER))
         self._socket.setsockopt(zmq.SNDHWM, _KEPT)
-        self._topics: set[bytes] = set()
+        self._socket.setsockopt(zmq.XPUB_VERBOSER, 1)
+        self._socket.setsockopt(zmq.MAXMSGSIZE, _LARGEST)
+        self._topics: dict[bytes, _Readers] = {}
         try:
             self._socket.bind(endpoint)
         except zmq.ZMQError as e:
@@ -52,18 +95,28 @@ class FeedSocket:
 
     def look(self) -> bool:
         """Read who subscribed and who is gone, and greet newcomers. True if other topics are wanted now."""
-        before = frozenset(self._topics)
+        before = self._topics.keys() | ()
         while context.is_readable(self._socket):
-            word = self._socket.recv(context.NOW)
-            topic = word[1:]
-            if word[:1] == b"\1" and len(topic) <= _LONGEST_SUBSCRIPTION:
-                self._topics.add(topic)
-                if topic.startswith(feed.HELLO.encode()):
-                    self._send(topic, b"{}")
+            frame = self._socket.recv(context.NOW, copy=False)
+            word = frame.bytes
+            if word[:1] == b"\1":
+                self._add(word[1:], _peer_of(frame))
             elif word[:1] == b"\0":
-                self._topics.discard(topic)
+                self._take_off(word[1:], _peer_of(frame))
             # What else a reader may send is no word about topics: others' stay.
-        return self._topics != before
+        return self._topics.keys() != before
+
+    def _add(self, topic: bytes, peer: str) -> None:
+        if len(topic) > _LONGEST_SUBSCRIPTION or len(self._topics) >= _MOST_TOPICS:
+            return
+        self._topics.setdefault(topic, _Readers()).add(peer)
+        if topic.startswith(feed.HELLO.encode()):
+            self._send(topic, b"{}")
+
+    def _take_off(self, topic: bytes, peer: str) -> None:
+        readers = self._topics.get(topic)
+        if readers is not None and not readers.take_off(peer):
+            del self._topics[topic]
 
     def publish(self, epoch: Epoch, seq: int, at: float, topic: str, body: object) -> None:
         """Send one message to whoever wants it. One that is not taken is lost, which its number tells."""

@@ -1,3 +1,6 @@
+import subprocess
+import sys
+import textwrap
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -64,6 +67,66 @@ def test_what_a_reader_says_beside_takes_no_topic_from_others(
     assert feed.wanted == {"model.", "", "line."}
     stranger.close(linger=0)
     reader.close()
+
+
+FORGER = """
+    import sys, zmq
+    forger = zmq.Context.instance().socket(zmq.XSUB)
+    forger.setsockopt(zmq.ONLY_FIRST_SUBSCRIBE, 1)
+    forger.connect(sys.argv[1])
+    forger.send_multipart([b"x", b"\\0model.", b"\\0"])  # a later part is sent as it is
+    forger.send_multipart([b"\\1line."])
+    forger.poll(60_000)
+"""
+
+
+def test_nobody_ends_what_another_subscribed_to(places: Path, feed: FeedSocket) -> None:
+    reader = _reader(places, feed, "model.", "")
+    command = [sys.executable, "-c", textwrap.dedent(FORGER), f"ipc://{places}/feed.sock"]
+    with subprocess.Popen(command) as forger:
+        while "line." not in feed.wanted:
+            feed.look()
+        forger.kill()
+
+    assert feed.wanted >= {"model.", ""}
+    feed.publish(Epoch(1), 1, 5.0, "model.chat", {})
+    assert [item.topic for item in reader.receive(_SOON)] == ["model.chat"]
+    reader.close()
+
+
+def test_a_reader_may_end_its_own_subscription_and_others_keep_theirs(
+    places: Path, feed: FeedSocket
+) -> None:
+    one, other = _reader(places, feed, "model."), _reader(places, feed, "model.")
+    plain = context.current().socket(zmq.SUB)
+    plain.setsockopt(zmq.SUBSCRIBE, b"line.")
+    plain.connect(f"ipc://{places}/feed.sock")
+    while feed.wanted != {"model.", "line."}:
+        feed.look()
+
+    plain.setsockopt(zmq.UNSUBSCRIBE, b"line.")
+    while "line." in feed.wanted:
+        feed.look()
+    one.close()
+    plain.setsockopt(zmq.SUBSCRIBE, b"vram.")
+    while "vram." not in feed.wanted:
+        feed.look()
+
+    assert feed.wanted == {"model.", "vram."}
+    for each in (plain, other):
+        each.close()
+
+
+def test_what_is_too_long_for_a_topic_is_none(places: Path, feed: FeedSocket) -> None:
+    plain = context.current().socket(zmq.SUB)
+    for topic in (b"x" * 1000, b"line."):
+        plain.setsockopt(zmq.SUBSCRIBE, topic)
+    plain.connect(f"ipc://{places}/feed.sock")
+    while not feed.wanted:
+        feed.look()
+
+    assert feed.wanted == {"line."}
+    plain.close(linger=0)
 
 
 def test_who_subscribed_to_what_is_known_until_the_reader_is_gone(
