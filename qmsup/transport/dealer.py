@@ -11,6 +11,9 @@ from qmsup.units import Seconds, ms_from_seconds
 
 _RECONNECT = Seconds(0.01)
 """Between attempts to reach an absent scheduler: one refused connect of a local socket costs microseconds."""
+_RECONNECT_AFAR = Seconds(0.1)
+_LONGEST_PAUSE = Seconds(2.0)
+"""The same over a network: from one to the other, doubling."""
 
 
 class DealerSocket:
@@ -49,6 +52,8 @@ class DealerSocket:
             if secure is not None:
                 secure(self._socket)
                 self._watch = HandshakeWatch(self._socket)
+                self._socket.setsockopt(zmq.RECONNECT_IVL, ms_from_seconds(_RECONNECT_AFAR))
+                self._socket.setsockopt(zmq.RECONNECT_IVL_MAX, ms_from_seconds(_LONGEST_PAUSE))
             self._socket.connect(endpoint)
         except zmq.ZMQError as e:
             self.close()

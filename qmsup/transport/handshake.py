@@ -1,5 +1,6 @@
 """Whether the other side of a secured connection takes our key, and whether it is the one that we trust."""
 
+import secrets
 import time
 from enum import StrEnum
 
@@ -35,7 +36,12 @@ class HandshakeWatch:
 
     def __init__(self, socket: zmq.Socket[bytes]) -> None:
         self._socket = socket
-        self._events = socket.get_monitor_socket(_EVENTS)
+        address = f"inproc://handshakes-{secrets.token_hex(8)}"
+        socket.monitor(address, _EVENTS)
+        self._events = context.current().socket(zmq.PAIR)
+        # ZeroMQ would wait for room, all sockets of the process with it, while nobody looks.
+        self._events.setsockopt(zmq.RCVHWM, 0)
+        self._events.connect(address)
         self._is_secured = False
         self._is_refused = False
         self._broken = 0
