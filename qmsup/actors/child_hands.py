@@ -28,7 +28,7 @@ from qmsup.processes import output, stop, work
 from qmsup.processes.backends import generic
 from qmsup.processes.backends.choice import backend_of
 from qmsup.processes.child import Child
-from qmsup.processes.command import Launch, fixed_port, launch, says_slots
+from qmsup.processes.command import Launch, fixed_port, launch
 from qmsup.processes.log_watch import LogWatch
 from qmsup.processes.ports import Owner, PortPool, is_taken, owner_of
 from qmsup.processes.rotation import LogKeeper
@@ -122,7 +122,7 @@ class ChildHands:
             if port is not None:
                 self._ports.give_back(port)
             return SpawnFailed(reason=str(error))
-        asks_slots = backend_of(spec.kind).tells_slots and not says_slots(spec)
+        asks_slots = backend_of(spec.kind).tells_slots
         check = ReadinessCheck(spec.ready_check, run.host, run.port, asks_slots=asks_slots)
         self._take_up(child, run, check, spec)
         self._paperwork.note(child)
@@ -155,7 +155,7 @@ class ChildHands:
         run = launch(spec, record.port, nonce=record.nonce, base=os.environ)
         run = replace(run, host=record.host)
         check = ReadinessCheck(spec.ready_check, run.host, run.port)
-        check.total_slots = record.total_slots
+        check.total_slots, check.context = record.total_slots, record.context
         self._ports.claim(record.port)
         self._take_up(child, run, check, spec)
         return Adopted(
@@ -166,7 +166,8 @@ class ChildHands:
     def note_ready(self) -> None:
         """Let another scheduler go on with the child should this one die."""
         running = self._child()
-        self._paperwork.note(running.child, is_ready=True, total_slots=running.check.total_slots)
+        told = {"total_slots": running.check.total_slots, "context": running.check.context}
+        self._paperwork.note(running.child, is_ready=True, **told)
 
     def do_paperwork(self) -> None:
         """Write and erase records, once all else is done."""

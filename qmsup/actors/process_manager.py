@@ -227,6 +227,7 @@ class ProcessManager(pykka.ThreadingActor):
                 upstream=upstream,
                 pid=pid,
                 total_slots=running.check.total_slots,
+                context=running.check.context,
             )
         )
         _log.info("child.ready", model=model, incarnation=incarnation, pid=pid, took_ms=took_ms)

@@ -55,6 +55,7 @@ def _adopted(child: Child, spec: Spec) -> AdoptedChild:
         port=record.port,
         upstream=f"{host}:{record.port}",
         total_slots=record.total_slots,
+        context=record.context,
         is_as_configured=record.command == digest_of(model),
         est_vram=MiB(record.est_vram),
     )

@@ -32,6 +32,7 @@ def routed_of(arrived: RequestArrived, way: listening.Routed) -> Routed:
         model=arrived.model,
         conversation=arrived.conversation,
         is_control=way.is_control,
+        is_look=way.is_look,
         tokens=way.tokens,
         tried=way.tried,
         timeout=arrived.timeout,

@@ -35,6 +35,7 @@ _NOTHING = Fields()
 _NO_EDITS = Edits()
 _JSON = "application/json"
 _BODILESS = frozenset({"GET", "HEAD", "DELETE", "OPTIONS", "TRACE"})
+_LOOKING = frozenset({"GET", "HEAD"})
 _STEERING = frozenset({"/tokenize", "/detokenize", "/apply-template", "/v1/messages/count_tokens"})
 """Of the paths for models, those that take no slot of their server."""
 
@@ -128,7 +129,13 @@ class Routes:
             client="" if conversation else client_of(environ),
             key=access.key,
             origin=environ.get("HTTP_ORIGIN"),
-            way=Wayfaring(route=name, remotes=self._remotes, is_control=is_control, tokens=tokens),
+            way=Wayfaring(
+                route=name,
+                remotes=self._remotes,
+                is_control=is_control,
+                is_look=is_control and method in _LOOKING,
+                tokens=tokens,
+            ),
         )
         # On this box the scheduler process looks after it; another machine's jobs are that machine's.
         return as_job(order) if known.begins_job else order

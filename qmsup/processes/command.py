@@ -79,11 +79,6 @@ def has_fixed_port(spec: ModelSpec) -> bool:
         return True
 
 
-def says_slots(spec: ModelSpec) -> bool:
-    """Whether the command itself tells how many requests run side by side."""
-    return any(word in {"-np", "--parallel"} for word in spec.argv)
-
-
 def works_elsewhere(spec: ModelSpec) -> bool:
     """Whether the program has the work done outside of its own session, perhaps among other files."""
     return bool(spec.argv) and PurePath(spec.argv[0]).name in _ELSEWHERE

@@ -34,6 +34,7 @@ class Record:
         is_ready: it answered, and was not told to stop since: another scheduler may go on with it.
         host: where it answers.
         total_slots: how many requests it takes at once, as it said itself.
+        context: tokens that each of these may have, as it said itself.
         command: a digest of what it was started with.
         est_vram: what it was charged then, in MiB.
         log_start: where in its log this start begins, in bytes.
@@ -51,6 +52,7 @@ class Record:
     is_ready: bool = False
     host: str = ""
     total_slots: int | None = None
+    context: int | None = None
     command: str = ""
     est_vram: int = 0
     log_start: int = 0

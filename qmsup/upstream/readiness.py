@@ -20,7 +20,7 @@ class ReadinessCheck:
     program), the configured path is asked from then on.
     """
 
-    __slots__ = ("_asks_slots", "_check", "_host", "_port", "total_slots")
+    __slots__ = ("_asks_slots", "_check", "_host", "_port", "context", "total_slots")
 
     def __init__(self, check: str, host: str, port: int, *, asks_slots: bool = False) -> None:
         """Keep what to ask.
@@ -37,6 +37,8 @@ class ReadinessCheck:
         self._asks_slots = asks_slots and check == _DEFAULT_PATH
         self.total_slots: int | None = None
         """What the child said, once it is ready."""
+        self.context: int | None = None
+        """Tokens that one of these holds, by the same word."""
 
     @property
     def asks_http(self) -> bool:
@@ -63,14 +65,22 @@ class ReadinessCheck:
             self._asks_slots = False
         if answer.found is Found.READY and self._asks_slots:
             self._asks_slots = False  # from now on it is only asked whether it lives
-            self.total_slots = _total_slots(answer.body)
+            self.total_slots, self.context = _slots(answer.body)
         return answer.found is Found.READY
 
 
-def _total_slots(body: bytes) -> int | None:
+def _slots(body: bytes) -> tuple[int | None, int | None]:
+    """How many there are, and how many tokens each holds."""
     try:
         props = json.loads(body)
-    except ValueError:
-        return None
-    slots = props.get("total_slots") if isinstance(props, dict) else None
-    return slots if isinstance(slots, int) and slots > 0 else None
+    except (ValueError, RecursionError):
+        return None, None
+    if not isinstance(props, dict):
+        return None, None
+    settings = props.get("default_generation_settings")
+    context = settings.get("n_ctx") if isinstance(settings, dict) else None
+    return _count(props.get("total_slots")), _count(context)
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and value > 0 else None

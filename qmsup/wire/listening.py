@@ -24,12 +24,14 @@ class Routed(msgspec.Struct, array_like=True, frozen=True):
         is_control: it takes no slot.
         tokens: about how many its prompt has.
         tried: hosts that gave no byte of an answer; it goes to none of them again.
+        is_look: it only reads, and loads nothing.
     """
 
     route: RouteName
     is_control: bool = False
     tokens: int = 0
     tried: tuple[HostName, ...] = ()
+    is_look: bool = False
 
 
 class Waiting(msgspec.Struct, array_like=True, frozen=True):

@@ -88,7 +88,8 @@ def test_it_stops_and_starts_again_as_often_as_is_wished(manage: Manage, reports
 
     for number in (1, 2, 3):
         owner.tell(ensure(number))
-        assert reports.wait_for(ProcessReady, number).total_slots is None
+        ready = reports.wait_for(ProcessReady, number)
+        assert (ready.total_slots, ready.context) == (1, 2048)
         owner.tell(stop(number))
         reports.wait_for(ProcessStopped, number)
 

@@ -45,6 +45,7 @@ def survivor(places: Path) -> Iterator[Child]:
             incarnation=7,
             host="127.0.0.1",
             total_slots=2,
+            context=4096,
             est_vram=900,
             command=digest_of(M),
         )
@@ -71,6 +72,7 @@ def test_a_child_that_lives_on_is_told_as_it_was_started(workers: Workers, survi
                 port=survivor.record.port,
                 upstream=f"127.0.0.1:{survivor.record.port}",
                 total_slots=2,
+                context=4096,
                 is_as_configured=True,
                 est_vram=MiB(900),
             ),

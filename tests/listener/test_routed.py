@@ -137,6 +137,7 @@ def test_what_steers_a_server_takes_no_slot(asked: tuple[str, str]) -> None:
 
     assert _first(order) == CONTROL[asked]
     assert _way(order).is_control
+    assert _way(order).is_look is (asked[0] == "GET")
     assert (_way(order).tokens, order.dialect) == (0, Dialect.NONE)
 
 

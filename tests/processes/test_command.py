@@ -4,7 +4,7 @@ import pytest
 
 from qmsup.errors import ChildError
 from qmsup.ids import ModelId
-from qmsup.processes.command import fixed_port, has_fixed_port, launch, says_slots
+from qmsup.processes.command import fixed_port, has_fixed_port, launch
 from qmsup.spec import Kind, ModelSpec
 
 LLAMA = ModelSpec(id=ModelId("m"), argv=("/opt/llama-server", "-m", "a.gguf"), slots=4)
@@ -129,9 +129,3 @@ def test_a_port_is_proved_where_the_child_itself_has_it(
     spec = replace(LLAMA, argv=argv, upstream=upstream)
 
     assert launch(spec, 21000, nonce="n", base=ENV).proves_port == proves
-
-
-def test_slots_are_said_in_two_ways() -> None:
-    assert not says_slots(LLAMA)
-    assert says_slots(replace(LLAMA, argv=("llama-server", "-np", "2")))
-    assert says_slots(replace(LLAMA, argv=("llama-server", "--parallel", "2")))

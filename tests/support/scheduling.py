@@ -4,7 +4,8 @@
     a1 ready       -> grant r1
     r1 ends        ->
 
-An ask may say `of=CONVERSATION`, `client=`, `hold=`, `patience=`, `timeout=` (seconds), an end its outcome.
+An ask may say `of=CONVERSATION`, `client=`, `hold=`, `patience=`, `timeout=` (seconds), `streaming`, `tracked`, an end
+its outcome; `ready` may say slots, and the context of each.
 
 `a1` is incarnation 1 of model a: numbers grow over all models. Records are left out; ask for them with `records`.
 """
@@ -250,6 +251,7 @@ def _asks(request: str, words: list[str]) -> Event:
         conversation=given.get("of", ""),
         client=given.get("client", ""),
         waited=Seconds(float(given.get("waited", "0"))),
+        is_tracked="tracked" in options,
     )
 
 
@@ -270,6 +272,7 @@ def _ready(name: str, words: list[str]) -> Event:
         upstream=f"127.0.0.1:{5800 + incarnation}",
         pid=1000 + incarnation,
         total_slots=int(words[0]) if words else None,
+        context=int(words[1]) if len(words) > 1 else None,
     )
 
 

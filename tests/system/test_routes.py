@@ -12,7 +12,7 @@ import psutil
 import pytest
 import requests
 
-from tests.support.box import Box, fake, serving, until
+from tests.support.box import Box, fake, real, serving, until
 from tests.support.hosts import FakeHost, fake_host
 
 pytestmark = pytest.mark.system
@@ -27,6 +27,7 @@ _ROUTES = {
         "queue": False,
     },
     "home": {"hosts": ["local"], "default_model": "here"},
+    "pinned": {"hosts": ["local"], "default_model": "small", "queue": False},
     "only-b": {"hosts": ["b"], "default_model": "chat"},
 }
 
@@ -34,7 +35,9 @@ _ROUTES = {
 @contextmanager
 def _box(*hosts: FakeHost, routes: Mapping[str, Any] = _ROUTES, **keys: Any) -> Iterator[Box]:
     entries = {h.name: {"url": h.url, "models": {"chat": _SLOTS}} for h in hosts}
-    with serving({"here": fake("--name here")}, hosts=entries, routes=routes, **keys) as box:
+    small = real("alpha", concurrencyLimit=1)
+    models = {"here": fake("--name here"), "small": small}
+    with serving(models, hosts=entries, routes=routes, **keys) as box:
         until(
             lambda: all(h["healthy"] for h in box.told("hosts")["hosts"]), what="hosts are healthy"
         )
@@ -137,6 +140,31 @@ def test_requests_that_do_not_queue_pass_the_limit(box: Box) -> None:
 
     assert {answer.status_code for answer in answers} == {200}
     assert len({_host(answer) for answer in answers}) == 1
+
+
+def test_on_this_box_as_well_a_look_loads_nothing_and_what_does_not_queue_passes_the_limit(
+    box: Box,
+) -> None:
+    looked = requests.get(box.url("/route/pinned/slots"), timeout=30)
+    assert (looked.status_code, looked.json()["error"]["code"]) == (503, "model_not_loaded")
+    assert box.states()["small"] == "stopped"
+
+    counted = requests.post(box.url("/route/pinned/tokenize"), json={"content": "a"}, timeout=30)
+    assert counted.status_code == 200, counted.text
+    assert requests.get(box.url("/route/pinned/slots"), timeout=30).status_code == 200
+
+    with ThreadPoolExecutor(3) as pool:
+        streams = [
+            pool.submit(_ask, box, "pinned", f"{n}", stream=True, max_tokens=900) for n in range(3)
+        ]
+        answers = [stream.result(60) for stream in streams]
+    assert [answer.status_code for answer in answers] == [200] * 3
+    assert {answer.headers["X-QM-Wait-Ms"] for answer in answers} == {"0"}
+    too_long = _ask(box, "pinned", "x " * 3000)
+    assert (too_long.status_code, too_long.json()["error"]["code"]) == (
+        400,
+        "context_length_exceeded",
+    )
 
 
 def test_this_box_is_a_host_like_others(box: Box) -> None:

@@ -13,7 +13,8 @@ from qmsup.upstream.readiness import ReadinessCheck
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
 LOADING = b"HTTP/1.1 503 Service Unavailable\r\n\r\n"
-PROPS = b"HTTP/1.1 200 OK\r\n\r\n" + json.dumps({"total_slots": 3}).encode()
+_TOLD = {"total_slots": 3, "default_generation_settings": {"n_ctx": 2048}}
+PROPS = b"HTTP/1.1 200 OK\r\n\r\n" + json.dumps(_TOLD).encode()
 
 
 class Scripted:
@@ -95,7 +96,7 @@ def test_a_body_is_read_whole_where_it_is_wanted() -> None:
     with scripted((PROPS[:30], PROPS[30:])) as server:
         answer = outcome(Probe("127.0.0.1", server.port, "/props", wants_body=True))
 
-    assert json.loads(answer.body) == {"total_slots": 3}
+    assert json.loads(answer.body) == _TOLD
 
 
 def test_a_line_without_end_is_not_read_for_ever() -> None:
@@ -151,7 +152,7 @@ def test_slots_are_asked_with_the_same_question() -> None:
 
         assert [understood(check), understood(check)] == [False, True]
 
-    assert check.total_slots == 3
+    assert (check.total_slots, check.context) == (3, 2048)
     assert all(question.startswith(b"GET /props ") for question in server.asked)
 
 
@@ -175,13 +176,21 @@ def test_a_path_of_the_operator_is_asked_and_nothing_else() -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"no json", b"[]", b'{"total_slots": "4"}', b'{"total_slots": 0}']
+    "body",
+    [
+        b"no json",
+        b"[" * 100_000,
+        b"[]",
+        b'{"total_slots": "4"}',
+        b'{"total_slots": 0, "default_generation_settings": {"n_ctx": "x"}}',
+        b'{"default_generation_settings": 5}',
+    ],
 )
 def test_slots_that_make_no_sense_are_no_slots(body: bytes) -> None:
     check = ReadinessCheck("/health", "127.0.0.1", 1, asks_slots=True)
 
     assert check.understand(Answer(found=Found.READY, words="", body=body))
-    assert check.total_slots is None
+    assert (check.total_slots, check.context) == (None, None)
 
 
 def test_none_asks_nothing_and_tcp_only_connects() -> None:

@@ -19,6 +19,7 @@ class HostView:
         free: slots over all models of the host, as the limiter counts them.
         queued: requests that wait for this model there.
         weight: how much a free slot of this host is worth against another's.
+        context: tokens that one slot of the model holds there; None = not known.
     """
 
     is_healthy: bool
@@ -28,6 +29,7 @@ class HostView:
     free: int = 0
     queued: int = 0
     weight: float = 1.0
+    context: int | None = None
 
     @property
     def is_eligible(self) -> bool:

@@ -17,6 +17,7 @@ class Wish:
         model: as hosts call it.
         conversation: the affinity key, "" when there is none.
         is_control: it takes no slot, and goes where its conversation is.
+        is_look: it only reads, and loads nothing on this box.
         tokens: about how many its prompt has.
         tried: hosts that gave no byte of an answer to it.
         timeout: so long may it wait; None or 0 = for ever.
@@ -28,6 +29,7 @@ class Wish:
     model: ModelId
     conversation: str = ""
     is_control: bool = False
+    is_look: bool = False
     tokens: int = 0
     tried: tuple[HostName, ...] = ()
     timeout: Seconds | None = None

@@ -63,7 +63,7 @@ DRAINING = Refusal(
 
 _SERVES = Serves()
 _JOINS = Joins()
-_ALWAYS = frozenset({Wants.JOB, Wants.READY})
+_ALWAYS = frozenset({Wants.JOB, Wants.READY, Wants.TRACKED})
 _WHILE_THERE_IS_ROOM = _ALWAYS | {Wants.LEASE}
 _WAITS = {because: Waits(because=because) for because in Because}
 

@@ -32,6 +32,7 @@ def ready(state: State, event: ProcessReady) -> None:
     child.pid = event.pid
     child.upstream = event.upstream
     child.total_slots = event.total_slots
+    child.context = model.context = event.context
     child.since = state.now
     model.since = model.idle_since = state.now
     assert model.swap is not None, "a start belongs to a swap"

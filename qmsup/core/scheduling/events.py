@@ -34,6 +34,8 @@ class RequestArrived:
         conversation: the affinity key, "" when there is none.
         client: who asks, as far as the listener can tell clients apart; it stands in for a missing affinity key.
         waited: how long it has waited already, when a worker tells of it again to a new scheduler.
+        is_tracked: it only counts, whoever sent it queues by itself: no limit of requests at once holds it up, and no
+            bound of the line turns it away.
     """
 
     request: RequestId
@@ -46,6 +48,7 @@ class RequestArrived:
     conversation: str = ""
     client: str = ""
     waited: Seconds = Seconds(0.0)
+    is_tracked: bool = False
 
 
 @message
@@ -165,6 +168,7 @@ class ProcessReady:
     Attributes:
         upstream: where, as `host:port`; opaque to the scheduler.
         total_slots: the child's own word on how many requests it runs side by side, where it told.
+        context: tokens that one of its slots holds, where it told.
     """
 
     model: ModelId
@@ -172,6 +176,7 @@ class ProcessReady:
     upstream: str
     pid: int
     total_slots: int | None = None
+    context: int | None = None
 
 
 @message

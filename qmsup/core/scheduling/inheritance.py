@@ -20,6 +20,7 @@ class AdoptedChild:
     port: int
     upstream: str
     total_slots: int | None = None
+    context: int | None = None
     is_as_configured: bool = True
     est_vram: MiB = MiB(0)
 

@@ -53,6 +53,8 @@ class Wants(Word):
     LEASE = "lease"
     NOTHING = "nothing"
     """Its listener is silent: it keeps its place and is passed over."""
+    TRACKED = "tracked"
+    """A lease on top of the model's limit, of a request that is only counted."""
     READY = "ready"
     """The model has to be ready, with room or not: no lease is taken."""
 
@@ -107,6 +109,13 @@ class Waiter:
     def __post_init__(self) -> None:
         """A control client is told nothing until it is answered."""
         self.is_streaming = isinstance(self.origin, RequestArrived) and self.origin.streaming
+
+    @property
+    def wants(self) -> Wants:
+        """What a request is after while its listener is heard."""
+        origin = self.origin
+        is_tracked = isinstance(origin, RequestArrived) and origin.is_tracked
+        return Wants.TRACKED if is_tracked else Wants.LEASE
 
     @property
     def request(self) -> RequestId | None:

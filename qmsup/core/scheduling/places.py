@@ -40,7 +40,7 @@ def _moved(state: State) -> dict[WorkerId, list[tuple[RequestId, int]]]:
             waiter.place != place
             and isinstance(origin, RequestArrived)
             and origin.streaming
-            and waiter.case.wants is Wants.LEASE
+            and waiter.case.wants is not Wants.NOTHING
         ):
             waiter.place = place
             moved.setdefault(origin.listener, []).append((origin.request, place))

@@ -41,6 +41,7 @@ class Child:
 
     Attributes:
         spec: what it was started with; a reload changes the next start only.
+        context: tokens that one slot of it holds; None = it did not say.
         has_served: a request got an answer from it, or a job was done by it.
         peak: the most GPU memory it was seen to use.
         peak_seen_by: how that became known.
@@ -55,6 +56,7 @@ class Child:
     port: int | None = None
     upstream: str = ""
     total_slots: int | None = None
+    context: int | None = None
     has_served: bool = False
     peak: MiB = MiB(0)
     peak_seen_by: SeenBy = SeenBy.TELEMETRY
@@ -161,6 +163,7 @@ class Model:
         is_removed: the configuration names it no longer; it ends when it is idle.
         group: the group it was in when it was removed.
         load_time: how long its last load took.
+        context: tokens that one slot of its last child held; None = not known of one with this configuration.
         memo: that it found no room on the GPU, for as long as that is remembered.
         holds: until when it is kept while it is idle; there is none without a ready child.
         hold_alarm: the end of the latest of them.
@@ -181,6 +184,7 @@ class Model:
     is_removed: bool = False
     group: GroupSpec | None = None
     load_time: Seconds | None = None
+    context: int | None = None
     memo: Memo | None = None
     holds: Holds = field(default_factory=Holds)
     hold_alarm: Alarm | None = None

@@ -82,8 +82,10 @@ def _adopt(state: State, model: Model, adopted: AdoptedChild) -> None:
         port=adopted.port,
         upstream=adopted.upstream,
         total_slots=adopted.total_slots,
+        context=adopted.context,
         has_served=True,
     )
+    model.context = adopted.context
     model.since = model.idle_since = state.now
     state.settle(model)
     state.record("model.adopted", model=model.id, because=f"pid {adopted.pid}")

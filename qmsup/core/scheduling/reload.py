@@ -27,6 +27,7 @@ def applied(state: State, spec: Spec) -> None:
         model.memo = None
         if model.spec != new:
             model.spec = new
+            model.context = None
     state.line.reorder(spec.scheduler.priority)
     for model in removed:
         _remove(state, model)

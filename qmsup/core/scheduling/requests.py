@@ -30,7 +30,8 @@ def arrived(state: State, event: RequestArrived) -> None:
     if state.is_stirred and state.line.past:
         walks.drain(state)  # whoever is heard again with it comes first
         state.stir_all()
-    _admit(state, event, Wants.LEASE, patience=event.patience, waited=event.waited)
+    wants = Wants.TRACKED if event.is_tracked else Wants.LEASE
+    _admit(state, event, wants, patience=event.patience, waited=event.waited)
 
 
 def load_asked(state: State, event: LoadAsked | LeaseRequested) -> None:
@@ -189,6 +190,8 @@ def _take_in(state: State, waiter: Waiter, verdict: Joins | Starts | Waits | Ref
 
 def _full(state: State, waiter: Waiter) -> Refusal | None:
     """Whether there is no more room to wait in."""
+    if waiter.case.wants is Wants.TRACKED:
+        return None
     line = state.line
     if line.size >= state.spec.scheduler.line_max:
         return Refusal(

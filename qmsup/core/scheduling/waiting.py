@@ -171,7 +171,7 @@ def hear(state: State, listener: Listener) -> None:
     if listener.silence is not None:
         state.deadlines.cancel(listener.silence)
         listener.silence = None
-        _regroup(state, listener, Wants.LEASE)
+        _regroup(state, listener)
 
 
 def fall_silent(state: State, listener: Listener) -> None:
@@ -179,13 +179,13 @@ def fall_silent(state: State, listener: Listener) -> None:
     _regroup(state, listener, Wants.NOTHING)
 
 
-def _regroup(state: State, listener: Listener, wants: Wants) -> None:
+def _regroup(state: State, listener: Listener, wants: Wants | None = None) -> None:
     models: set[ModelId] = set()
     for waiter in listener.waiters.values():
         in_line = waiter.joined is None
         if in_line:
             state.line.remove(waiter)
-        waiter.case = waiter.case._replace(wants=wants)
+        waiter.case = waiter.case._replace(wants=wants or waiter.wants)
         if in_line:
             state.line.add(waiter)
             models.add(waiter.case.model)

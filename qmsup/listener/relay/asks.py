@@ -26,7 +26,13 @@ def ask_of(order: RelayOrder, tried: tuple[HostName, ...] = ()) -> Ask:
         client=order.client,
         routed=None
         if way is None
-        else Routed(route=way.route, is_control=way.is_control, tokens=way.tokens, tried=tried),
+        else Routed(
+            route=way.route,
+            is_control=way.is_control,
+            tokens=way.tokens,
+            tried=tried,
+            is_look=way.is_look,
+        ),
     )
 
 

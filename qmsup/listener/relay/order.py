@@ -53,12 +53,14 @@ class Wayfaring:
         route: the name that the client used.
         remotes: how each host, and each peer, of the route is spoken to; this box is not among them.
         is_control: it looks at a server or steers it, and takes no slot there.
+        is_look: it looks, and nothing more: this box loads no model for it.
         tokens: about how many its prompt has.
     """
 
     route: RouteName
     remotes: Mapping[HostName, Remote]
     is_control: bool = False
+    is_look: bool = False
     tokens: int = 0
 
 

@@ -48,7 +48,9 @@ SPEC = Spec(
 
 
 def _local(model: ModelId) -> HostView:
-    return HostView(is_healthy=True, is_loaded=model == CHAT, can_serve=True, free=9)
+    is_chat = model == CHAT
+    context = 1000 if is_chat else None
+    return HostView(is_healthy=True, is_loaded=is_chat, can_serve=True, free=9, context=context)
 
 
 def _sight(host: HostName, at: float = AT, **more: Any) -> Sight:
@@ -297,7 +299,9 @@ def test_a_prompt_that_fits_no_slot_takes_none() -> None:
     assert fleet.limiter.in_flight(A, CHAT) == 0
     assert _ask(fleet, "r3", "one", tokens=100, is_control=True) == "r3>a"
     assert _ask(fleet, "r4", "one", tokens=99) == "r4>a"
-    assert _ask(fleet, "r5", "home", tokens=10**6) == "r5>local"
+    assert _ask(fleet, "r5", "home", tokens=10**6) == "r5!context_length_exceeded"
+    assert _ask(fleet, "r6", "home", tokens=999) == "r6>local"
+    assert _ask(fleet, "r7", "home", tokens=10**6, model=ModelId("code")) == "r7>local"
 
 
 # ---- time

@@ -173,6 +173,19 @@ def test_joiners_of_a_silent_worker_return_to_the_line() -> None:
     assert greet(desk, waiting="r1:a") == "r1 at 1, grant r1"
 
 
+def test_whoever_is_only_counted_is_so_too_once_its_worker_is_heard_again() -> None:
+    desk = Desk(spec_of("a b", slots=1), evicts={"b": "a"})
+    desk.play("""
+        r1 asks a from=w2    -> load a1, loading r1
+        a1 ready             -> grant r1
+        r2 asks b tracked    -> r2 at 1
+        w1 silent            ->
+        r3 asks b tracked    -> r3 at 2
+        """)
+
+    assert {w.case.wants for w in desk.scheduler.state.waiters.values()} == {"tracked"}
+
+
 def test_after_the_grace_a_silent_worker_has_nothing() -> None:
     desk = serving(evicts={"b": "a"})
     desk.play("""

@@ -257,3 +257,9 @@ def test_nor_is_anything_unloaded_for_want_of_memory_before() -> None:
     desk.tell(greets())
 
     desk.play("at 11 -> stop a7")
+
+
+def test_what_a_slot_holds_of_a_child_that_lived_on_is_known() -> None:
+    desk = begun(Recovered(children=(adopted("a", 7, context=2048),)))
+
+    assert desk.scheduler.state.models[A].context == 2048

@@ -120,6 +120,17 @@ def test_the_line_of_one_model_is_bounded() -> None:
         """)
 
 
+def test_no_bound_turns_away_who_is_only_counted() -> None:
+    spec = spec_of("a b", slots=1, scheduler=SchedulerSpec(line_max=1))
+    Desk(spec).play("""
+        r1 asks a                    -> load a1, loading r1
+        r2 asks b                    -> r2 at 1
+        r3 asks b                    -> refuse r3 line_full
+        r4 asks b tracked streaming  -> r4 at 2
+        a1 ready                     -> grant r1
+        """)
+
+
 def test_when_to_retry_comes_from_the_load_times_seen() -> None:
     desk = Desk(bounded(spec_of("a b c"), b=1, c=0))
     desk.play("""

@@ -34,6 +34,23 @@ def test_waiters_of_a_removed_model_are_told_at_once() -> None:
     assert desk.say("r3 asks b") == "refuse r3 model_not_found"
 
 
+def test_what_a_slot_holds_is_known_until_the_model_is_another() -> None:
+    desk = Desk(spec_of("a b"))
+    desk.play("""
+        r1 asks a       -> load a1, loading r1
+        a1 ready 4 2048 -> grant r1
+        r1 ends         ->
+        """)
+    model = desk.scheduler.state.models[ModelId("a")]
+
+    apply(desk, spec_of("a b c"))
+    assert model.context == 2048
+    spec = spec_of("a b")
+    a = replace(spec.models[ModelId("a")], argv=("other",))
+    apply(desk, replace(spec, models={**spec.models, ModelId("a"): a}))
+    assert model.context is None
+
+
 def test_a_removed_model_that_loads_is_given_up() -> None:
     desk = Desk(spec_of("a b"))
     desk.play("r1 asks a -> load a1, loading r1")

@@ -40,6 +40,25 @@ STORIES = {
         """,
         slots=1,
     ),
+    "one that is only counted passes the limit": Story(
+        """
+        r1 asks a          -> load a1, loading r1
+        a1 ready           -> grant r1
+        r2 asks a          -> r2 at 1
+        r3 asks a tracked  -> grant r3
+        r1 ends            ->
+        r3 ends            -> grant r2
+        """,
+        slots=1,
+    ),
+    "one that is only counted waits for a load": Story(
+        """
+        r1 asks a          -> load a1, loading r1
+        r2 asks a tracked  -> loading r2
+        a1 ready           -> grant r1, grant r2
+        """,
+        slots=1,
+    ),
     "joiners over the limit return to the line": Story(
         """
         r1 asks a  -> load a1, loading r1

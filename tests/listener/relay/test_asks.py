@@ -17,7 +17,9 @@ def _remote(name: HostName) -> Remote:
 
 
 def _routed() -> RelayOrder:
-    way = Wayfaring(route=RouteName("r"), remotes={A: _remote(A)}, is_control=True, tokens=7)
+    way = Wayfaring(
+        route=RouteName("r"), remotes={A: _remote(A)}, is_control=True, is_look=True, tokens=7
+    )
     return replace(order(b"{}"), way=way, timeout=Seconds(1.5))
 
 
@@ -25,7 +27,9 @@ def test_an_ask_says_what_the_client_did() -> None:
     asked = ask_of(_routed(), (A, B))
 
     assert (asked.model, asked.timeout_ms, asked.hold_ms) == ("m", 1500, None)
-    assert asked.routed == Routed(route=RouteName("r"), is_control=True, tokens=7, tried=(A, B))
+    assert asked.routed == Routed(
+        route=RouteName("r"), is_control=True, tokens=7, tried=(A, B), is_look=True
+    )
     assert ask_of(order(b"")).routed is None
 
 
