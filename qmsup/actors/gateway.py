@@ -27,7 +27,7 @@ from qmsup.core.scheduling.events import (
 )
 from qmsup.core.scheduling.views import Tally
 from qmsup.errors import Code, PeerError, Refusal
-from qmsup.ids import AskId, Epoch, HostName, LeaseId, ListenerName, WorkerId
+from qmsup.ids import AskId, Epoch, HostName, LeaseId, ListenerName, RequestId, WorkerId
 from qmsup.log import Log
 from qmsup.spec import LOCAL
 from qmsup.transport.remote import Doors
@@ -354,7 +354,14 @@ def _message_of(effect: ToWorker, epoch: Epoch) -> listening.FromScheduler:
             )
         case LineMoved():
             return listening.Moved(places=effect.places)
-        case TellLoading():
-            return listening.Loading(request=effect.request)
+        case TellLoading(requests=requests):
+            return _promoted(requests)
         case _:
             assert_never(effect)
+
+
+def _promoted(requests: tuple[RequestId, ...]) -> listening.Loading | listening.Moved:
+    """That they left the line, in one message."""
+    if len(requests) == 1:
+        return listening.Loading(request=requests[0])
+    return listening.Moved(places=tuple((request, 0) for request in requests))

@@ -317,8 +317,12 @@ class Link:
 
     def _take_places(self, places: tuple[tuple[RequestId, int], ...]) -> None:
         for request, place in places:
-            if (entry := self._heard(request)) is not None:
+            if (entry := self._heard(request)) is None:
+                continue
+            if place:
                 entry.asker.on_place(place)
+            else:
+                entry.asker.on_loading()
 
     def _take_refusal(self, message: listening.Refused | listening.CutOff) -> None:
         if isinstance(message, listening.CutOff):

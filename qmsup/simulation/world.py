@@ -122,8 +122,11 @@ class _World:
         match effect:
             case ArmWake(at=at):
                 self._agenda.wake = at
-            case Grant() | TellLoading() | Refuse() | Cut():
+            case Grant() | Refuse() | Cut():
                 self._tell_client(effect)
+            case TellLoading(requests=requests):
+                for request in requests:
+                    self._promoted(request)
             case EnsureReady(model=model, incarnation=incarnation):
                 self._books.load(model)
                 self._children.bring_up(model, incarnation)
@@ -139,12 +142,10 @@ class _World:
             case _:
                 pass  # places in the line and answers to control clients: nobody listens here
 
-    def _tell_client(self, effect: Grant | TellLoading | Refuse | Cut) -> None:
+    def _tell_client(self, effect: Grant | Refuse | Cut) -> None:
         match effect:
             case Grant(request=request):
                 self._granted(request)
-            case TellLoading(request=request):
-                self._promoted(request)
             case Refuse(request=request, refusal=refusal):
                 self._ends(request, End.REFUSED, refusal.code)
             case Cut(request=request, refusal=refusal):

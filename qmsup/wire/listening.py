@@ -246,7 +246,7 @@ class CutOff(msgspec.Struct, tag="cut", array_like=True, frozen=True):
 
 
 class Moved(msgspec.Struct, tag="moved", array_like=True, frozen=True):
-    """Places in the line of this worker's waiting requests; 1 = next."""
+    """Places in the line of this worker's waiting requests; 1 = next, 0 = it left the line, as `loading` says."""
 
     places: tuple[tuple[RequestId, int], ...]
 

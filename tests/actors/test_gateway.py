@@ -243,12 +243,15 @@ def test_effects_become_messages(wired: Wired) -> None:
         do.LineMoved(cause=CAUSE, listener=WORKER, places=((R, 2),))
     ) == listening.Moved(places=((R, 2),))
     assert wired.to_worker(
-        do.TellLoading(cause=CAUSE, listener=WORKER, request=R)
+        do.TellLoading(cause=CAUSE, listener=WORKER, requests=(R,))
     ) == listening.Loading(request=R)
+    assert wired.to_worker(
+        do.TellLoading(cause=CAUSE, listener=WORKER, requests=(R, RequestId("r2")))
+    ) == listening.Moved(places=((R, 0), (RequestId("r2"), 0)))
 
 
 def test_an_effect_for_a_worker_that_is_gone_is_dropped(wired: Wired) -> None:
-    gone = do.TellLoading(cause=CAUSE, listener=WorkerId("main-2-gone"), request=R)
+    gone = do.TellLoading(cause=CAUSE, listener=WorkerId("main-2-gone"), requests=(R,))
 
     wired.gateway.tell(gone)
 

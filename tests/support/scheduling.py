@@ -385,8 +385,10 @@ _COMMANDS: dict[str, Callable[[list[str]], Event]] = {
 def words_of(effect: Effect) -> str:
     """An effect in words; "" for a Record, for Remember and for ArmWake."""
     match effect:
-        case Grant() | TellLoading():
-            words = f"{'grant' if isinstance(effect, Grant) else 'loading'} {effect.request}"
+        case Grant(request=request):
+            words = f"grant {request}"
+        case TellLoading(requests=requests):
+            words = ", ".join(f"loading {request}" for request in requests)
         case Refuse() | Cut():
             word = "refuse" if isinstance(effect, Refuse) else "cut"
             words = f"{word} {effect.request} {effect.refusal.code}"

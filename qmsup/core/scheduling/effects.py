@@ -67,11 +67,11 @@ class LineMoved:
 
 @message
 class TellLoading:
-    """Tell a listener that its request left the line: its model is being loaded for it (place 0)."""
+    """Tell a listener that its requests left the line: their model is being loaded for them (place 0)."""
 
     cause: EventNumber
     listener: WorkerId
-    request: RequestId
+    requests: tuple[RequestId, ...]
 
 
 @message

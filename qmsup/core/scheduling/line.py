@@ -7,8 +7,9 @@ arrival; then higher priority, then arrival.
 
 from bisect import bisect_left, insort
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import NamedTuple
 
 from qmsup.core.scheduling.deadlines import Alarm
@@ -150,8 +151,8 @@ class Group:
         self.turn = (*self.order, *self.waiters[0].rank)
 
 
-def _rank(waiter: Waiter) -> Rank:
-    return waiter.rank
+by_arrival: Callable[[Waiter], Rank] = attrgetter("rank")
+"""For sorting: hundreds are, when a load ends that they waited for."""
 
 
 class Line:
@@ -197,7 +198,7 @@ class Line:
         if not waiters or rank > waiters[-1].rank:
             waiters.append(waiter)
         else:
-            insort(waiters, waiter, key=_rank)
+            insort(waiters, waiter, key=by_arrival)
         if waiters[0] is waiter:
             group.stand()
         if rank > self._latest:
@@ -215,13 +216,19 @@ class Line:
     def put_back(self, waiters: Iterable[Waiter]) -> None:
         """Have those who were taken out, in order of arrival, wait where they stood."""
         by_case: dict[Case, list[Waiter]] = {}
+        case, back = None, []
         for waiter in waiters:
-            by_case.setdefault(waiter.case, []).append(waiter)
-            self.streaming += waiter.is_streaming
+            if waiter.case != case:  # seldom: they waited for one model
+                case = waiter.case
+                back = by_case.setdefault(case, [])
+            back.append(waiter)
         for case, back in by_case.items():
+            self.streaming += sum([waiter.is_streaming for waiter in back])
             group = self._group(case)
+            is_alone = not group.waiters
             group.waiters += back
-            group.waiters.sort(key=_rank)
+            if not is_alone:
+                group.waiters.sort(key=by_arrival)
             group.stand()
             self._counts[group.order] += len(back)
             self.size += len(back)
@@ -233,7 +240,7 @@ class Line:
         group = self.groups[waiter.case]
         waiters = group.waiters
         if waiters[0] is not waiter:
-            del waiters[bisect_left(waiters, waiter.rank, key=_rank)]
+            del waiters[bisect_left(waiters, waiter.rank, key=by_arrival)]
         else:
             del waiters[0]
             if waiters:
@@ -256,7 +263,7 @@ class Line:
             self._drop(group)
             group.waiters.clear()
         if len(groups) > 1:
-            taken.sort(key=_rank)
+            taken.sort(key=by_arrival)
         self.has_moved |= bool(taken)
         self.size -= len(taken)
         self.streaming -= sum([waiter.is_streaming for waiter in taken])
@@ -280,7 +287,7 @@ class Line:
             if group.order < own:
                 place += len(group.waiters)
             elif group.order == own:
-                place += bisect_left(group.waiters, waiter.rank, key=_rank)
+                place += bisect_left(group.waiters, waiter.rank, key=by_arrival)
         return place
 
     def of_model(self, model: ModelId) -> Sequence[Group]:
@@ -298,7 +305,7 @@ class Line:
             classes.setdefault(group.order, []).extend(group.waiters)
         line: list[Waiter] = []
         for order in sorted(classes):
-            line += sorted(classes[order], key=_rank)
+            line += sorted(classes[order], key=by_arrival)
         return line
 
     def reorder(self, priority: Mapping[ModelId, int]) -> None:

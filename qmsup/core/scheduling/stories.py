@@ -127,8 +127,10 @@ def _told_of_request(request: RequestId, model: ModelId | None, turn: Turn) -> I
         match effect:
             case Record() if effect.request == request or _is_load_of(effect, model):
                 yield _decision(effect, model)
-            case Grant() | Refuse() | Cut() | TellLoading() if effect.request == request:
+            case Grant() | Refuse() | Cut() if effect.request == request:
                 yield _answered(effect)
+            case TellLoading(requests=requests) if request in requests:
+                yield "left the line: its model is being loaded for it"
             case LineMoved(places=places):
                 for whose, place in places:
                     if whose == request:
@@ -176,7 +178,7 @@ def _ended(outcome: Outcome, *, was_served: bool) -> str:
     return f"ended: {outcome}" + ("" if was_served else ", without any answer")
 
 
-def _answered(effect: Grant | Refuse | Cut | TellLoading) -> str:
+def _answered(effect: Grant | Refuse | Cut) -> str:
     match effect:
         case Grant():
             paid = (
@@ -190,8 +192,6 @@ def _answered(effect: Grant | Refuse | Cut | TellLoading) -> str:
             return f"refused, {refusal.code}: {refusal.message}"
         case Cut(refusal=refusal):
             return f"cut, {refusal.code}: {refusal.message}"
-        case TellLoading():
-            return "left the line: its model is being loaded for it"
         case _:
             assert_never(effect)
 

@@ -8,7 +8,7 @@ from qmsup.core.eviction.overload import overloads
 from qmsup.core.scheduling import memory, residency, waiting
 from qmsup.core.scheduling.admission import served_when_loaded
 from qmsup.core.scheduling.collisions import is_locked_out
-from qmsup.core.scheduling.line import Rank, Waiter
+from qmsup.core.scheduling.line import Waiter, by_arrival
 from qmsup.core.scheduling.records import Model, Swap, SwapPhase
 from qmsup.core.scheduling.state import State
 from qmsup.core.scheduling.stock import Memo
@@ -104,7 +104,7 @@ def loaded(state: State, swap: Swap) -> None:
     model = state.models[swap.target]
     model.load_time = Seconds(state.now - swap.started)
     state.record("swap.done", model=swap.target, because=f"{model.load_time:.3f} s")
-    joiners = sorted(swap.joiners, key=_rank)
+    joiners = sorted(swap.joiners, key=by_arrival)
     _close(state, model)
     back: list[Waiter] = []
     served = served_when_loaded(model)
@@ -136,7 +136,7 @@ def failed(state: State, swap: Swap, reason: str, last_lines: str) -> None:
 
 def _refuse(state: State, swap: Swap, refusal: Refusal) -> None:
     """Nobody who waits for it is served."""
-    joiners = sorted(swap.joiners, key=_rank)
+    joiners = sorted(swap.joiners, key=by_arrival)
     swap.joiners.clear()
     _close(state, state.models[swap.target])
     for waiter in joiners:
@@ -146,10 +146,6 @@ def _refuse(state: State, swap: Swap, refusal: Refusal) -> None:
 def ended(state: State, swap: Swap) -> None:
     """An aborted swap is over."""
     _close(state, state.models[swap.target])
-
-
-def _rank(waiter: Waiter) -> Rank:
-    return waiter.rank
 
 
 def _go_on(state: State, swap: Swap) -> None:

@@ -1,6 +1,6 @@
 """Waiters: how one comes to wait, is served, turned away, or leaves. Which of these happens is judged elsewhere."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import assert_never
 
 from qmsup.core.scheduling import leases
@@ -10,7 +10,7 @@ from qmsup.core.scheduling.line import Waiter, Wants
 from qmsup.core.scheduling.records import Listener, Model, Swap
 from qmsup.core.scheduling.state import State
 from qmsup.errors import Refusal
-from qmsup.ids import ListenerName, ModelId, WorkerId
+from qmsup.ids import ListenerName, ModelId, RequestId, WorkerId
 from qmsup.units import Seconds
 
 
@@ -43,18 +43,21 @@ def lose_patience(state: State, waiter: Waiter) -> None:
         state.stir_all()  # it may hold back others
 
 
-def join(state: State, swap: Swap, waiters: Iterable[Waiter]) -> None:
+def join(state: State, swap: Swap, waiters: Sequence[Waiter]) -> None:
     """Leave the line for a swap to the model."""
+    target = swap.target
+    told: dict[WorkerId, list[RequestId]] = {}
+    swap.joiners |= dict.fromkeys(waiters)
     for waiter in waiters:
-        swap.joiners[waiter] = None
-        waiter.joined = swap.target
+        waiter.joined = target
         waiter.place = 0
         origin = waiter.origin
         if isinstance(origin, RequestArrived):
-            effect = TellLoading(
-                cause=state.event, listener=origin.listener, request=origin.request
-            )
-            state.effects.append(effect)
+            if (requests := told.get(origin.listener)) is None:
+                requests = told[origin.listener] = []
+            requests.append(origin.request)
+    for listener, requests in told.items():
+        _tell_loading(state, listener, requests)
 
 
 def tell_where(state: State, waiter: Waiter) -> None:
@@ -63,7 +66,7 @@ def tell_where(state: State, waiter: Waiter) -> None:
     if not isinstance(origin, RequestArrived):
         return
     if waiter.joined is not None:
-        _tell_loading(state, origin)
+        _tell_loading(state, origin.listener, (origin.request,))
         return
     waiter.place = state.line.place_of(waiter)
     state.emit(
@@ -75,8 +78,8 @@ def tell_where(state: State, waiter: Waiter) -> None:
     )
 
 
-def _tell_loading(state: State, origin: RequestArrived) -> None:
-    state.emit(TellLoading(cause=state.event, listener=origin.listener, request=origin.request))
+def _tell_loading(state: State, listener: WorkerId, requests: Iterable[RequestId]) -> None:
+    state.emit(TellLoading(cause=state.event, listener=listener, requests=tuple(requests)))
 
 
 def serve(state: State, waiter: Waiter) -> None:

@@ -2,7 +2,8 @@
 
 import pytest
 
-from tests.support.scheduling import Story
+from qmsup.core.scheduling.effects import TellLoading
+from tests.support.scheduling import Desk, Story, spec_of
 
 A_FOR_B = {"b": "a"}
 EXCLUSIVE = {"a": "b c", "b": "a c", "c": "a b"}
@@ -222,3 +223,17 @@ STORIES = {
 @pytest.mark.parametrize("story", STORIES.values(), ids=STORIES.keys())
 def test_story(story: Story) -> None:
     story.play()
+
+
+def test_each_listener_is_told_once_which_of_its_requests_are_loaded_for() -> None:
+    desk = Desk(spec_of("a b"))
+    for words in ("r1 asks a", "a1 ready", "r2 asks b", "r3 asks b from=w2", "r4 asks b"):
+        desk.say(words)
+
+    desk.say("r1 ends")
+
+    told = [effect for effect in desk.effects if isinstance(effect, TellLoading)]
+    assert [(effect.listener, effect.requests) for effect in told] == [
+        ("w1", ("r2", "r4")),
+        ("w2", ("r3",)),
+    ]

@@ -316,7 +316,10 @@ def test_a_code_of_a_newer_scheduler_is_a_refusal_all_the_same(both: Both) -> No
         assert read_until(client, b"}}").startswith(b"HTTP/1.1 503")
 
 
-def test_a_waiting_stream_is_told_its_place_and_then_gets_its_answer(both: Both) -> None:
+@pytest.mark.parametrize("is_one_of_many", [False, True])
+def test_a_waiting_stream_is_told_its_place_and_then_gets_its_answer(
+    both: Both, *, is_one_of_many: bool
+) -> None:
     engine, scheduler = both
     with upstream(saying(SSE_HEAD + chunked(b"data: 1\n\n"))) as child:
         client = engine.hold(order(streaming=True), keeps_alive=False)
@@ -324,7 +327,9 @@ def test_a_waiting_stream_is_told_its_place_and_then_gets_its_answer(both: Both)
 
         scheduler.say(Moved(places=((asked.request, 2), (RequestId("of another"), 1))))
         first = read_until(client, b"waiting 2")
-        scheduler.say(Moved(places=((asked.request, 1),)), Loading(request=asked.request))
+        promoted = ((asked.request, 0), (RequestId("of another"), 0))
+        loading = Moved(places=promoted) if is_one_of_many else Loading(request=asked.request)
+        scheduler.say(Moved(places=((asked.request, 1),)), loading)
         second = read_until(client, b"loading")
         scheduler.say(grant(asked, child.where, was_ready=False))
         rest = read_all(client)
