@@ -19,7 +19,7 @@ def main() -> int:
     try:
         if given.system:
             print(f"soak: a box under load, seed {given.seed}, {given.minutes:g} minutes")
-            box.soak(given.seed, lambda: time.monotonic() >= until, tally)
+            box.soak(given.seed, lambda: time.monotonic() >= until, tally, longest_s=given.longest)
         else:
             print(f"soak: histories from seed {given.seed} on, {given.minutes:g} minutes")
             chosen = [s for s in machines.sources() if given.only in (None, s.name)]
@@ -45,7 +45,8 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="scripts/soak",
         description="Looks for histories that break what must hold: of the decisions alone, thousands of steps a "
-        "second, or with --system of a whole box under load whose parts are killed.",
+        "second, or with --system of a whole box under load whose parts are killed and frozen, whose messages are "
+        "lost, whose ports are stolen and whose disk is full.",
     )
     parser.add_argument(
         "--minutes", type=float, default=10.0, metavar="N", help="how long; 0 = one round (10)"
@@ -55,6 +56,13 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--only", metavar="NAME", help="`dice`, or the name of one state machine")
     parser.add_argument("--system", action="store_true", help="faults on a whole box instead")
+    parser.add_argument(
+        "--longest",
+        type=float,
+        default=9.0,
+        metavar="S",
+        help="with --system: nothing is frozen for longer; past 7 s nobody waits for it (9)",
+    )
     return parser.parse_args()
 
 

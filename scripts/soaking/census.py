@@ -40,7 +40,8 @@ def members(box: Box) -> dict[Member, psutil.Process]:
         found.append(process)
         if "listener" in process.cmdline()[3:4]:
             found += process.children()
-    return {_member(process, serve): process for process in found if _is_ours(process)}
+    ours = [process for process in found if process is serve or _is_ours(process)]
+    return {_member(process, serve): process for process in ours}
 
 
 def _is_ours(process: psutil.Process) -> bool:
@@ -48,7 +49,7 @@ def _is_ours(process: psutil.Process) -> bool:
 
 
 def _member(process: psutil.Process, serve: psutil.Process) -> Member:
-    name = " ".join(process.cmdline()[3:5]).removesuffix(" -c")
+    name = " ".join(process.cmdline()[3:5]).removesuffix(" -c") if process != serve else "serve"
     if name.startswith("listener") and process.ppid() != serve.pid:
         name = name.replace("listener", "worker")
     return Member(name=name, pid=process.pid, born=process.create_time())
@@ -61,7 +62,18 @@ def strangers(box: Box, children: Iterable[int]) -> list[str]:
         with contextlib.suppress(psutil.NoSuchProcess):
             known |= {pid, *(p.pid for p in psutil.Process(pid).children(recursive=True))}
     found = [process for process in box.processes() if process.pid not in known]
-    return [f"process {_title(process)}" for process in found if process.is_running()]
+    lines = [f"process {_title(process)}" for process in found if process.is_running()]
+    return lines + [f"zombie {process.pid}" for process in _zombies(box)]
+
+
+def _zombies(box: Box) -> list[psutil.Process]:
+    """The dead whom nobody has buried. Serve is the parent of all who lost theirs."""
+    serve = psutil.Process(box.process.pid)
+    return [
+        process
+        for process in serve.children(recursive=True)
+        if process.is_running() and process.status() == psutil.STATUS_ZOMBIE
+    ]
 
 
 def _title(process: psutil.Process) -> str:

@@ -1,32 +1,29 @@
-"""What is done to a box: which part is killed, when, and whom that may hurt."""
+"""What can be done to a box, and the dice that say when and to what."""
 
-import contextlib
 import random
-import re
-import signal
-import time
-from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
-from typing import assert_never
 
-import psutil
 from typing_extensions import override
 
-from scripts.soaking.clients import Asking, Ended, Ending
-from tests.support.box import Box
+from scripts.soaking.clients import Asking
+from scripts.soaking.muddle import CLEAR, Muddled
 
-_AFTERMATH_S = 30.0
-"""A model whose load failed is not tried again at once: who asks for it meanwhile is told so."""
-_SLACK_S = 0.1
-_NAME = re.compile(r"--name (\w+)")
-_OF_A_CHILD = frozenset({"upstream_failed", "model_load_failed", "model_unavailable"})
-_OF_A_SCHEDULER = frozenset({"scheduler_unavailable"})
-"""Its children and all who wait outlive it."""
+
+class Kind(StrEnum):
+    """What is done, in the words that count it."""
+
+    KILL = "killed"
+    FREEZE = "frozen"
+    """STOP, and CONT some time later: a machine that swaps, a debugger, a virtual machine that is moved."""
+    MUDDLE = "messages muddled"
+    STEAL = "port stolen"
+    FILL = "disk filled"
 
 
 class Part(StrEnum):
-    """What can be killed."""
+    """What can be killed or frozen."""
 
     CHILD = "child"
     WORKER = "worker"
@@ -35,150 +32,157 @@ class Part(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fault:
-    """KILL for one part. `name` is a child's model or a worker's listener; `pick` chooses among several."""
+    """One of them.
+
+    Attributes:
+        part: for KILL and FREEZE; None for the others.
+        name: a child's model or a worker's listener.
+        pick: chooses among several.
+        lasts_s: until it is over; a kill is at once.
+        muddled: for MUDDLE.
+    """
 
     at_s: float
-    part: Part
+    kind: Kind
+    part: Part | None = None
     name: str = ""
     pick: int = 0
+    lasts_s: float = 0.0
+    muddled: Muddled = CLEAR
+
+    @property
+    def words(self) -> str:
+        """Such as `killed worker`."""
+        return f"{self.kind} {self.part}" if self.part else str(self.kind)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """A fault that hit something; `at_s` from the beginning of its round."""
+    """A fault that hit something; times from the beginning of its round."""
 
     fault: Fault
     at_s: float
-    pid: int
+    pid: int = 0
+
+    @property
+    def until_s(self) -> float:
+        """When it was over."""
+        return self.at_s + self.fault.lasts_s
 
     @override
     def __str__(self) -> str:
-        return f"{self.at_s:.2f} s: KILL for {self.fault.part} {self.fault.name} (pid {self.pid})"
+        fault = self.fault
+        lasting = f" for {fault.lasts_s:.2f} s" if fault.lasts_s else ""
+        whom = f" {fault.name} (pid {self.pid})" if self.pid else ""
+        how = f": {fault.muddled}" if fault.muddled is not CLEAR else ""
+        return f"{self.at_s:.2f} s: {fault.words}{whom}{lasting}{how}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """One round: who asks, and what is killed meanwhile."""
+    """One round: who asks, and what is done meanwhile."""
 
     askings: tuple[Asking, ...]
     faults: tuple[Fault, ...]
 
 
-def plan(
-    dice: random.Random, models: Iterable[str], listeners: Iterable[str], parts: set[Part]
-) -> Plan:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stakes:
+    """What a round is thrown for.
+
+    Attributes:
+        painters: models that take jobs; all others chat.
+        kinds: what may be done.
+        first: what is done in any case.
+        parts: whom kills and freezes may hit.
+        longest_s: no freeze is longer.
+    """
+
+    models: Collection[str]
+    painters: Collection[str] = ()
+    listeners: Collection[str]
+    kinds: Sequence[Kind] = tuple(Kind)
+    first: Kind | None = None
+    parts: Collection[Part] = tuple(Part)
+    longest_s: float = 9.0
+
+
+def plan(dice: random.Random, stakes: Stakes) -> Plan:
     """Throw a round; the same dice throw the same one."""
-    models, listeners = sorted(models), sorted(listeners)
-    askings = [
-        Asking(
-            at_s=dice.uniform(0, 1.5),
-            listener=dice.choice(listeners),
-            model=dice.choice(models),
-            streams=dice.random() < 0.7,
-            words=dice.choice([1, 5, 20, 60]),
-            leaves_after_s=dice.uniform(0, 1.5) if dice.random() < 0.25 else None,
-            timeout_ms=dice.choice([50, 1000]) if dice.random() < 0.1 else None,
-            hold_ms=dice.choice([0, 300]) if dice.random() < 0.2 else None,
-        )
-        for _ in range(dice.randint(8, 24))
-    ]
-    faults = [
-        _fault(dice, models, listeners, sorted(parts)) for _ in range(dice.choice([1, 1, 2, 3]))
-    ]
+    askings = [_asking(dice, stakes) for _ in range(dice.randint(8, 20))]
+    kinds = [stakes.first] if stakes.first else []
+    weights = [_WEIGHTS[kind] for kind in stakes.kinds]
+    while len(kinds) < (wanted := dice.choice([1, 1, 2, 3])):
+        kinds += dice.choices(stakes.kinds, weights, k=wanted - len(kinds))
+    faults = [_fault(dice, kind, stakes) for kind in _each_once(kinds)]
     return Plan(
         askings=tuple(sorted(askings, key=lambda asking: asking.at_s)),
         faults=tuple(sorted(faults, key=lambda fault: fault.at_s)),
     )
 
 
-def _fault(
-    dice: random.Random, models: list[str], listeners: list[str], parts: list[Part]
-) -> Fault:
-    weights = [{Part.CHILD: 5, Part.WORKER: 3, Part.SCHEDULER: 2}[part] for part in parts]
-    (part,) = dice.choices(parts, weights)
-    names = {Part.CHILD: models, Part.WORKER: listeners, Part.SCHEDULER: [""]}[part]
-    return Fault(
-        at_s=dice.uniform(0.1, 2.5), part=part, name=dice.choice(names), pick=dice.randrange(100)
+_WEIGHTS = {Kind.KILL: 5, Kind.FREEZE: 4, Kind.MUDDLE: 2, Kind.STEAL: 2, Kind.FILL: 1}
+_ALONE = frozenset({Kind.MUDDLE, Kind.STEAL, Kind.FILL})
+"""There is one of what they are done to."""
+
+
+def _each_once(kinds: Iterable[Kind]) -> list[Kind]:
+    kept: list[Kind] = []
+    for kind in kinds:
+        if kind not in _ALONE or kind not in kept:
+            kept.append(kind)
+    return kept
+
+
+def _asking(dice: random.Random, stakes: Stakes) -> Asking:
+    model = dice.choice(sorted(stakes.models))
+    return Asking(
+        at_s=dice.uniform(0, 1.5),
+        listener=dice.choice(sorted(stakes.listeners)),
+        model=model,
+        is_job=model in stakes.painters,
+        streams=dice.random() < 0.7,
+        words=dice.choice([1, 5, 20, 60]),
+        leaves_after_s=dice.uniform(0, 1.5) if dice.random() < 0.25 else None,
+        timeout_ms=dice.choice([50, 1000]) if dice.random() < 0.1 else None,
+        hold_ms=dice.choice([0, 300]) if dice.random() < 0.2 else None,
     )
 
 
-def strike(box: Box, fault: Fault, round_began: float) -> Taken | None:
-    """Kill what the fault names, or another child when that model has none; None when there is nothing to kill."""
-    victims = _candidates(box, fault)
-    if not victims:
-        return None
-    name, victim = victims[fault.pick % len(victims)]
-    try:
-        victim.send_signal(signal.SIGKILL)
-    except psutil.NoSuchProcess:
-        return None
-    return Taken(
-        fault=replace(fault, name=name), at_s=time.monotonic() - round_began, pid=victim.pid
-    )
+def _fault(dice: random.Random, kind: Kind, stakes: Stakes) -> Fault:
+    at_s, pick = dice.uniform(0.1, 2.5), dice.randrange(100)
+    match kind:
+        case Kind.KILL | Kind.FREEZE:
+            parts = sorted(stakes.parts)
+            weights = [{Part.CHILD: 5, Part.WORKER: 3, Part.SCHEDULER: 2}[part] for part in parts]
+            (part,) = dice.choices(parts, weights)
+            names = {
+                Part.CHILD: sorted(stakes.models),
+                Part.WORKER: sorted(stakes.listeners),
+                Part.SCHEDULER: [""],
+            }[part]
+            return Fault(
+                at_s=at_s,
+                kind=kind,
+                part=part,
+                name=dice.choice(names),
+                pick=pick,
+                lasts_s=_spell(dice, stakes.longest_s) if kind is Kind.FREEZE else 0.0,
+            )
+        case Kind.MUDDLE:
+            muddled = Muddled(
+                loses=dice.choice([0.0, 0.02, 0.1]),
+                repeats=dice.choice([0.0, 0.1, 0.5]),
+                latest_s=dice.choice([0.0, 0.05, 1.5]),
+            )
+            return Fault(at_s=at_s / 3, kind=kind, lasts_s=dice.uniform(1.0, 4.0), muddled=muddled)
+        case Kind.STEAL:
+            return Fault(at_s=at_s / 3, kind=kind, pick=pick, lasts_s=dice.uniform(1.0, 4.0))
+        case Kind.FILL:
+            return Fault(at_s=at_s / 3, kind=kind, lasts_s=dice.uniform(1.0, 4.0))
 
 
-def scheduler_of(box: Box) -> psutil.Process | None:
-    """The process that decides, if there is one just now."""
-    with contextlib.suppress(psutil.Error):
-        for process in psutil.Process(box.process.pid).children():
-            if "scheduler" in process.cmdline()[3:4]:
-                return process
-    return None
-
-
-def _candidates(box: Box, fault: Fault) -> list[tuple[str, psutil.Process]]:
-    with contextlib.suppress(psutil.Error, StopIteration):
-        match fault.part:
-            case Part.SCHEDULER:
-                scheduler = scheduler_of(box)
-                return [("", scheduler)] if scheduler else []
-            case Part.WORKER:
-                return [(fault.name, worker) for worker in box.listener(fault.name).children()]
-            case Part.CHILD:
-                children = [  # not all are the scheduler's: one that was killed left some
-                    (found[1], process)
-                    for process in box.processes()
-                    if (found := _NAME.search(" ".join(process.cmdline())))
-                ]
-                return [pair for pair in children if pair[0] == fault.name] or children
-            case _:
-                assert_never(fault.part)
-    return []
-
-
-def is_allowed(ended: Ended, faults: Iterable[Taken], earlier: Iterable[Taken]) -> bool:
-    """Whether a client may have ended so.
-
-    Args:
-        ended: how it ended.
-        faults: what was killed in its round.
-        earlier: what was killed in rounds before, at times below zero.
-    """
-    match ended.ending:
-        case Ending.ANSWERED | Ending.LEFT:
-            return True
-        case Ending.REFUSED if ended.code == "wait_timeout":
-            return ended.asking.timeout_ms is not None
-        case Ending.REFUSED:
-            return any(_explains(taken, ended) for taken in (*faults, *earlier))
-        case Ending.CUT:
-            return any(_cuts(taken, ended) for taken in faults)
-        case _:
-            return False
-
-
-def _explains(taken: Taken, ended: Ended) -> bool:
-    if not ended.began_s - _AFTERMATH_S <= taken.at_s <= ended.ended_s + _SLACK_S:
-        return False
-    match taken.fault.part:
-        case Part.CHILD:
-            return taken.fault.name == ended.asking.model and ended.code in _OF_A_CHILD
-        case Part.SCHEDULER:
-            return ended.code in _OF_A_SCHEDULER
-        case _:
-            return False
-
-
-def _cuts(taken: Taken, ended: Ended) -> bool:
-    is_its = taken.fault.part is Part.WORKER and taken.fault.name == ended.asking.listener
-    return is_its and ended.began_s - _SLACK_S <= taken.at_s <= ended.ended_s + _SLACK_S
+def _spell(dice: random.Random, longest_s: float) -> float:
+    """Of a freeze: within a heartbeat, past the one that cuts connections, or past all graces."""
+    shortest, longest = dice.choices([(0.05, 0.7), (1.3, 3.0), (5.5, 9.0)], [4, 4, 1])[0]
+    return min(dice.uniform(shortest, longest), longest_s)

@@ -30,12 +30,13 @@ def unrest(box: Box, workers: int) -> list[str]:
         workers: how many there are when it is whole.
     """
     try:
-        status, ps, leases = ask(box, "status", "ps", "leases")
+        status, ps, leases, queue = ask(box, "status", "ps", "leases", "queue")
     except QmsupError as error:
         return [f"the scheduler: {error}"]
     models = ps["models"]
     lines = [_words(model) for model in models if not _is_quiet(model)]
     lines += [f"lease {lease['lease']} on {lease['model']}" for lease in leases["leases"]]
+    lines += [f"{waiting} waits" for waiting in (*queue["queue"], *queue["loading"])]
     there = [w["pid"] for w in status["listeners"] if psutil.pid_exists(w["pid"])]
     if len(there) != workers or len(status["listeners"]) != workers:
         lines.append(f"workers {there} of {workers}, and {len(status['listeners'])} are listed")

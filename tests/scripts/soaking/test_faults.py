@@ -1,15 +1,16 @@
 import random
+from dataclasses import replace
 
 import pytest
 
-from scripts.soaking.clients import Asking, Ended, Ending
-from scripts.soaking.faults import Fault, Part, Taken, is_allowed, plan
+from scripts.soaking.faults import Fault, Kind, Part, Plan, Stakes, Taken, plan
+from scripts.soaking.muddle import Muddled
 
-MODELS, LISTENERS = ["m", "n"], ["main", "side"]
+STAKES = Stakes(models=("m", "n", "paint"), painters=("paint",), listeners=("main", "side"))
 
 
-def throw(seed: int, *parts: Part) -> object:
-    return plan(random.Random(seed), MODELS, LISTENERS, set(parts or Part))
+def throw(seed: int, stakes: Stakes = STAKES) -> Plan:
+    return plan(random.Random(seed), stakes)
 
 
 def test_the_same_dice_throw_the_same_round() -> None:
@@ -17,79 +18,49 @@ def test_the_same_dice_throw_the_same_round() -> None:
     assert throw(1) != throw(2)
 
 
-def test_in_calm_rounds_only_children_are_killed() -> None:
-    rounds = [plan(random.Random(seed), MODELS, LISTENERS, {Part.CHILD}) for seed in range(30)]
+def test_in_calm_rounds_only_children_are_hit() -> None:
+    stakes = replace(STAKES, parts=(Part.CHILD,))
+    faults = [fault for seed in range(40) for fault in throw(seed, stakes).faults]
 
-    assert {fault.part for thrown in rounds for fault in thrown.faults} == {Part.CHILD}
-    assert {fault.name for thrown in rounds for fault in thrown.faults} == {"m", "n"}
-
-
-def killed(part: Part, name: str, at_s: float) -> Taken:
-    return Taken(fault=Fault(at_s=at_s, part=part, name=name), at_s=at_s, pid=1)
+    assert {fault.part for fault in faults} == {Part.CHILD, None}
+    assert {fault.name for fault in faults if fault.part} == {"m", "n", "paint"}
 
 
-CHILD = killed(Part.CHILD, "m", 2.0)
-WORKER = killed(Part.WORKER, "main", 2.0)
-SCHEDULER = killed(Part.SCHEDULER, "", 2.0)
-
-# Model, listener, from, to, ending, code; what was killed; whether it may.
-MAY = {
-    "an answer always may": ("m main", 0, 3, "answered", "", [CHILD], True),
-    "who left always may": ("m main", 0, 3, "left", "", [], True),
-    "no error without a fault": ("m main", 0, 3, "refused", "upstream_failed", [], False),
-    "a dead child fails its own": ("m main", 0, 3, "refused", "upstream_failed", [CHILD], True),
-    "a dead child fails no other": ("n main", 0, 3, "refused", "upstream_failed", [CHILD], False),
-    "a dead child cuts nobody": ("m main", 0, 3, "cut", "", [CHILD], False),
-    "not yet dead it fails nobody": ("m main", 0, 1, "refused", "upstream_failed", [CHILD], False),
-    "a load is not tried at once": ("m main", 9, 9, "refused", "model_load_failed", [CHILD], True),
-    "but it is later": ("m main", 40, 41, "refused", "model_load_failed", [CHILD], False),
-    "a dead worker cuts its own": ("m main", 0, 3, "cut", "", [WORKER], True),
-    "a dead worker cuts no other port": ("m side", 0, 3, "cut", "", [WORKER], False),
-    "a dead worker cuts nobody later": ("m main", 3, 4, "cut", "", [WORKER], False),
-    "a dead worker is no error": ("m main", 0, 3, "refused", "upstream_failed", [WORKER], False),
-    "children outlive a scheduler": (
-        "n side",
-        0,
-        3,
-        "refused",
-        "upstream_failed",
-        [SCHEDULER],
-        False,
-    ),
-    "its absence is felt": (
-        "n side",
-        0,
-        3,
-        "refused",
-        "scheduler_unavailable",
-        [SCHEDULER],
-        True,
-    ),
-    "a dead scheduler cuts nobody": ("n side", 0, 3, "cut", "", [SCHEDULER], False),
-    "an odd code is not explained": ("m main", 0, 3, "refused", "internal_error", [CHILD], False),
-    "nobody is stuck": ("m main", 0, 3, "stuck", "", [CHILD, WORKER, SCHEDULER], False),
-    "no answer is wrong": ("m main", 0, 3, "wrong", "", [CHILD, WORKER, SCHEDULER], False),
-}
+@pytest.mark.parametrize("first", Kind)
+def test_each_kind_can_be_had_in_any_round_and_what_there_is_one_of_is_hit_once(
+    first: Kind,
+) -> None:
+    for seed in range(30):
+        kinds = [fault.kind for fault in throw(seed, replace(STAKES, first=first)).faults]
+        assert first in kinds
+        for kind in (Kind.MUDDLE, Kind.STEAL, Kind.FILL):
+            assert kinds.count(kind) <= 1
 
 
-@pytest.mark.parametrize("story", MAY)
-def test_a_fault_allows_what_it_must_and_no_more(story: str) -> None:
-    names, began, over, ending, code, faults, may = MAY[story]
-    model, listener = names.split()
-    ended = Ended(
-        asking=Asking(at_s=began, listener=listener, model=model, streams=True, words=1),
-        ending=Ending(ending),
-        code=code,
-        began_s=began,
-        ended_s=over,
-    )
+def test_freezes_are_short_or_long_and_never_longer_than_wanted() -> None:
+    def lengths(stakes: Stakes) -> list[float]:
+        faults = [fault for seed in range(200) for fault in throw(seed, stakes).faults]
+        return [fault.lasts_s for fault in faults if fault.kind is Kind.FREEZE]
 
-    assert is_allowed(ended, faults, []) is may
+    stakes = replace(STAKES, first=Kind.FREEZE)
+
+    assert min(lengths(stakes)) < 0.7
+    assert max(lengths(stakes)) > 5.0
+    assert max(lengths(replace(stakes, longest_s=2.0))) == 2.0
 
 
-@pytest.mark.parametrize("timeout", [50, None])
-def test_who_has_a_time_limit_may_be_told_that_it_is_over(timeout: int | None) -> None:
-    asking = Asking(at_s=0, listener="main", model="m", streams=True, words=1, timeout_ms=timeout)
-    ended = Ended(asking=asking, ending=Ending.REFUSED, code="wait_timeout", began_s=0, ended_s=1)
+def test_jobs_are_for_painters_alone() -> None:
+    askings = [asking for seed in range(20) for asking in throw(seed).askings]
 
-    assert is_allowed(ended, [], []) is (timeout is not None)
+    assert {asking.model for asking in askings if asking.is_job} == {"paint"}
+    assert {asking.model for asking in askings if not asking.is_job} == {"m", "n"}
+
+
+def test_what_was_done_is_told_in_words() -> None:
+    frozen = Fault(at_s=1, kind=Kind.FREEZE, part=Part.WORKER, name="main", lasts_s=2.5)
+    muddled = Fault(at_s=1, kind=Kind.MUDDLE, lasts_s=1.0, muddled=Muddled(loses=0.1))
+
+    taken = Taken(fault=frozen, at_s=1.25, pid=7)
+    assert str(taken) == "1.25 s: frozen worker main (pid 7) for 2.50 s"
+    assert taken.until_s == 3.75
+    assert "messages muddled for 1.00 s: Muddled(loses=0.1" in str(Taken(fault=muddled, at_s=1.0))
