@@ -88,7 +88,8 @@ class ModelSpec:
         env: `KEY=value` strings laid over the scrubbed environment.
         upstream: `http://127.0.0.1:${PORT}` unless the operator named another address.
         stop_argv: runs in place of TERM; may hold `${PORT}` and `${PID}`. Empty = TERM.
-        ready_check: a path that answers 200 when ready, or `none`, `tcp`, or `log:REGEX` (a line of its log).
+        ready_check: a path that answers 200 when ready, `status:401 /PATH` where another status says it, `none`,
+            `tcp`, or `log:REGEX` (a line of its log).
         est_vram: what the operator says it needs on the GPU; 0 = unknown.
         est_ram: what it needs of the box's memory: all of it in the RAM pool (0 = unknown), else what it offloads.
         slots: concurrent requests at most (`concurrencyLimit`, else the command's `-np`, else the kind's default).

@@ -90,8 +90,8 @@ class ModelSection(Section):
     )
     check_endpoint: Text = Field(
         default="",
-        description="a path that answers 200 when ready, or none, tcp, or log:REGEX (a line of its log);"
-        " default by kind",
+        description="a path that answers 200 when ready, status:401 /PATH where another status says it, none, tcp,"
+        " or log:REGEX (a line of its log); default by kind",
     )
     concurrency_limit: int = Field(
         default=0,

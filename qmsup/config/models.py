@@ -17,6 +17,8 @@ from qmsup.units import Seconds, mib_from_gb
 
 _LOCAL = f"http://127.0.0.1:{PORT}"
 _LOG = "log:"
+_STATUS = "status:"
+_STATUS_AND_PATH = re.compile(r"[2-5][0-9]{2} /[!-~]*")
 _CHECK_PATH = re.compile(r"/[!-~]*")
 _LONGEST_FILE_NAME = 240
 _RENDERED = frozenset({"image", "video"})
@@ -211,10 +213,16 @@ class _Model:
             return commands.READY_CHECK[kind]
         if check.startswith(_LOG):
             self._check_pattern(check.removeprefix(_LOG))
+        elif check.startswith(_STATUS):
+            if not _STATUS_AND_PATH.fullmatch(check.removeprefix(_STATUS)):
+                told = shown(("checkEndpoint",), check)
+                text = f"names no status and path; write for example status:401 /v1/models{told}"
+                self._wrong("checkEndpoint", text)
         elif check not in ("none", "tcp") and not _CHECK_PATH.fullmatch(check):
             told = shown(("checkEndpoint",), check)
             self._wrong(
-                "checkEndpoint", f"must be a path like /health, or none, tcp or log:REGEX{told}"
+                "checkEndpoint",
+                f"must be a path like /health, or none, tcp, status:CODE PATH or log:REGEX{told}",
             )
         return check
 

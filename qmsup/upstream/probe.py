@@ -13,6 +13,7 @@ from enum import StrEnum
 _MOST_BYTES = 1024 * 1024
 """Of an answer: `/props` holds the chat template, which can be long."""
 _CHUNK = 64 * 1024
+_LOADING = 503
 
 
 class Found(StrEnum):
@@ -21,7 +22,7 @@ class Found(StrEnum):
     READY = "ready"
     LOADING = "loading"
     OTHER_STATUS = "other_status"
-    """An answer that is neither 200 nor 503."""
+    """An answer that is neither the status of one that is ready nor 503."""
     REFUSED = "refused"
     """Nothing listens yet, or the connection was closed without an answer."""
 
@@ -42,10 +43,24 @@ class Probe:
     (SIGSTOP) accepts and never answers, so the caller has a time-out. Close it in any case.
     """
 
-    __slots__ = ("_address", "_is_connected", "_path", "_received", "_socket", "_wants_body")
+    __slots__ = (
+        "_address",
+        "_is_connected",
+        "_path",
+        "_received",
+        "_socket",
+        "_status",
+        "_wants_body",
+    )
 
     def __init__(
-        self, host: str, port: int, path: str | None = None, *, wants_body: bool = False
+        self,
+        host: str,
+        port: int,
+        path: str | None = None,
+        *,
+        status: int = 200,
+        wants_body: bool = False,
     ) -> None:
         """Make the socket; nothing is sent before `look`.
 
@@ -53,10 +68,12 @@ class Probe:
             host: an address, or `localhost`; a name would have to be resolved, which waits.
             port: where the child is to answer.
             path: what to GET, such as `/health`; None = ready as soon as a connection is accepted.
-            wants_body: read all of a 200 answer, not its first line only.
+            status: of the answer of one that is ready.
+            wants_body: read all of such an answer, not its first line only.
         """
         self._address = ("127.0.0.1" if host == "localhost" else host, port)
         self._path = path
+        self._status = status
         self._wants_body = wants_body
         self._received = bytearray()
         self._is_connected = False
@@ -122,15 +139,12 @@ class Probe:
         words = f"GET {self._path} answered {code}"
         if not version.startswith("HTTP/") or not code.isdigit():
             return Answer(found=Found.OTHER_STATUS, words="something answered that is not HTTP")
-        match int(code):
-            case 200 if self._wants_body and not is_over:
+        if int(code) == self._status:
+            if self._wants_body and not is_over:
                 return None
-            case 200:
-                return Answer(found=Found.READY, words=words, body=self._body())
-            case 503:
-                return Answer(found=Found.LOADING, words=words)
-            case _:
-                return Answer(found=Found.OTHER_STATUS, words=words)
+            return Answer(found=Found.READY, words=words, body=self._body())
+        is_loading = int(code) == _LOADING
+        return Answer(found=Found.LOADING if is_loading else Found.OTHER_STATUS, words=words)
 
     def _body(self) -> bytes:
         return bytes(self._received.partition(b"\r\n\r\n")[2]) if self._wants_body else b""

@@ -8,6 +8,9 @@ NO_CHECK = "none"
 TCP_CHECK = "tcp"
 LOG_CHECK = "log:"
 """Before a regular expression: the log tells, and nobody is asked."""
+STATUS_CHECK = "status:"
+"""Before a status and a path, `status:401 /v1/models`: where one that is ready answers something else than 200."""
+_OK = 200
 _SLOTS_PATH = "/props"
 _DEFAULT_PATH = "/health"
 
@@ -20,18 +23,21 @@ class ReadinessCheck:
     program), the configured path is asked from then on.
     """
 
-    __slots__ = ("_asks_slots", "_check", "_host", "_port", "context", "total_slots")
+    __slots__ = ("_asks_slots", "_check", "_host", "_port", "_status", "context", "total_slots")
 
     def __init__(self, check: str, host: str, port: int, *, asks_slots: bool = False) -> None:
         """Keep what to ask.
 
         Args:
-            check: a path, `tcp`, or `none`.
+            check: a path, `status:CODE PATH`, `tcp`, or `none`.
             host: where the child answers.
             port: where the child answers.
             asks_slots: ask for the number of slots as well.
         """
-        self._check = check
+        self._check, self._status = check, _OK
+        if check.startswith(STATUS_CHECK):
+            code, _, self._check = check.removeprefix(STATUS_CHECK).partition(" ")
+            self._status = int(code)
         self._host = host
         self._port = port
         self._asks_slots = asks_slots and check == _DEFAULT_PATH
@@ -57,7 +63,7 @@ class ReadinessCheck:
             return Probe(self._host, self._port)
         if self._asks_slots:
             return Probe(self._host, self._port, _SLOTS_PATH, wants_body=True)
-        return Probe(self._host, self._port, self._check)
+        return Probe(self._host, self._port, self._check, status=self._status)
 
     def understand(self, answer: Answer) -> bool:
         """Whether the answer says ready."""

@@ -272,7 +272,7 @@ def test_a_frozen_child_does_not_hold_up_its_owner(manage: Manage, reports: Repo
     reports.wait_for(ProcessStopped, 1)
 
 
-@pytest.mark.parametrize("check", ["none", "tcp", "/v1/models"])
+@pytest.mark.parametrize("check", ["none", "tcp", "/v1/models", "status:404 /there/is/none"])
 def test_readiness_can_be_checked_otherwise(manage: Manage, reports: Reports, check: str) -> None:
     owner = manage(replace(fake_spec(), ready_check=check))
 

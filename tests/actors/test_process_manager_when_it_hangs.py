@@ -53,7 +53,7 @@ def ensure(incarnation: int) -> EnsureReady:
     return EnsureReady(cause=EventNumber(1), model=M, incarnation=Incarnation(incarnation))
 
 
-@pytest.mark.parametrize("check", ["/health", "tcp", "none"])
+@pytest.mark.parametrize("check", ["/health", "status:404 /none", "tcp", "none"])
 def test_a_stopped_child_is_ended_and_told_of(
     reports: Reports, owners: list[Manager], check: str
 ) -> None:

@@ -346,7 +346,14 @@ BAD: dict[str, tuple[str, ...]] = {
     "models: {m: {cmd: x, proxy: 'http://127.0.0.1:8080'}}": (
         "f:1: models.m.proxy: is where listener main listens; write where the command listens",),
     "models: {m: {cmd: llama-server, checkEndpoint: healthy}}": (
-        'f:1: models.m.checkEndpoint: must be a path like /health, or none, tcp or log:REGEX, not "healthy"',),
+        ("f:1: models.m.checkEndpoint: must be a path like /health, or none, tcp, status:CODE PATH or log:REGEX,"
+        ' not "healthy"'),),
+    "models: {m: {cmd: llama-server, checkEndpoint: 'status:401'}}": (
+        ("f:1: models.m.checkEndpoint: names no status and path; write for example status:401 /v1/models,"
+        ' not "status:401"'),),
+    "models: {m: {cmd: llama-server, checkEndpoint: 'status:100 /'}}": (
+        ("f:1: models.m.checkEndpoint: names no status and path; write for example status:401 /v1/models,"
+        ' not "status:100 /"'),),
     "models: {m: {cmd: llama-server, checkEndpoint: 'log:('}}": (
         (
             "f:1: models.m.checkEndpoint: log: is no regular expression: missing ), unterminated subpattern"
@@ -449,3 +456,9 @@ def test_a_line_of_the_log_may_tell_that_a_model_is_ready() -> None:
     spec = parse("models: {m: {cmd: 'serve ${PORT}', checkEndpoint: 'log:^ready \\d+'}}")
 
     assert spec.models[ModelId("m")].ready_check == "log:^ready \\d+"
+
+
+def test_another_status_than_200_may_tell_it() -> None:
+    spec = parse("models: {m: {cmd: 'serve ${PORT}', checkEndpoint: 'status:401 /v1/models'}}")
+
+    assert spec.models[ModelId("m")].ready_check == "status:401 /v1/models"

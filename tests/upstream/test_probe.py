@@ -197,3 +197,19 @@ def test_none_asks_nothing_and_tcp_only_connects() -> None:
     assert ReadinessCheck("none", "127.0.0.1", 1).ask() is None
     with scripted((b"",)) as server:
         assert understood(ReadinessCheck("tcp", "127.0.0.1", server.port))
+
+
+def test_another_status_may_say_ready_and_200_does_not_then() -> None:
+    refused = b"HTTP/1.1 401 Unauthorized\r\n\r\n"
+    with scripted((LOADING,), (OK,), (refused,)) as server:
+        check = ReadinessCheck("status:401 /v1/models", "127.0.0.1", server.port, asks_slots=True)
+
+        assert check.asks_http
+        assert [understood(check) for _ in range(3)] == [False, False, True]
+
+    assert all(question.startswith(b"GET /v1/models ") for question in server.asked)
+
+
+def test_503_may_say_ready_where_that_was_asked_for() -> None:
+    with scripted((LOADING,)) as server:
+        assert understood(ReadinessCheck("status:503 /", "127.0.0.1", server.port))
