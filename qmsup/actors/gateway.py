@@ -210,7 +210,7 @@ class Gateway:
             return None
         if why := self._askers.add(ask, sender, question.id):
             self._router.send(
-                sender, codec.encode_reply(controlling.refusal(question.id, Code.LINE_FULL, why))
+                sender, codec.encode_reply(codec.refusal(question.id, Code.LINE_FULL, why))
             )
             return None
         return Asked(ask=ask, verb=question.verb, args=question.args)

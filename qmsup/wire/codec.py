@@ -11,7 +11,7 @@ import msgspec
 from qmsup.errors import Code, PeerError
 from qmsup.ids import ListenerName
 from qmsup.wire import controlling, listening
-from qmsup.wire.controlling import Question, Reply
+from qmsup.wire.controlling import Question, Reply, Trouble
 from qmsup.wire.listening import Activity, Finished, FromScheduler, FromWorker, Hello, Welcome
 
 _Body = TypeVar("_Body", bound=msgspec.Struct)
@@ -159,7 +159,13 @@ def refuse_unreadable(frame: bytes, error: PeerError) -> Reply:
     """The answer to a question that `decode_question` refused, under its id as far as that can be read."""
     asked = _Envelope() if len(frame) > controlling.LARGEST_QUESTION else _peek_envelope(frame)
     id_ = asked.id if isinstance(asked.id, str) else ""
-    return controlling.refusal(id_, Code.BAD_REQUEST, str(error))
+    return refusal(id_, Code.BAD_REQUEST, str(error))
+
+
+def refusal(question_id: str, code: str, message: str) -> Reply:
+    """The answer to a question that says no."""
+    trouble = Trouble(code=code, message=message)
+    return Reply(v=controlling.VERSION, id=question_id, ok=False, error=trouble)
 
 
 def _listening_error(sender: str, frame: bytes, error: Exception) -> PeerError:

@@ -40,9 +40,3 @@ class Reply(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
     ok: bool
     body: Any = None
     error: Trouble | None = None
-
-
-def refusal(question_id: str, code: str, message: str) -> Reply:
-    """The answer that says no."""
-    trouble = Trouble(code=code, message=message)
-    return Reply(v=VERSION, id=question_id, ok=False, error=trouble)
