@@ -4,6 +4,7 @@ import errno
 from pathlib import Path
 
 from qmsup import places
+from qmsup.daemon.in_the_way import in_the_way
 from qmsup.errors import ConfigError
 
 SOCKET_PATH_MAX = 107
@@ -11,10 +12,11 @@ SOCKET_PATH_MAX = 107
 
 
 def make_folders() -> None:
-    """Make the runtime and the state folder, closed to other users.
+    """Make the runtime and the state folder, closed to other users, and see that nothing in them is in our way.
 
     Raises:
-        ConfigError: one cannot be made or used; the text says which variable moves it.
+        ConfigError: one cannot be made or used, and the text says which variable moves it; or one problem for each
+            thing that is in the way.
     """
     for variable, folder in (
         ("QMSUP_RUNTIME_DIR", places.runtime_dir()),
@@ -30,9 +32,8 @@ def make_folders() -> None:
     if len(str(socket).encode()) > SOCKET_PATH_MAX:
         message = f"{socket} is too long for a socket: set QMSUP_RUNTIME_DIR to a shorter folder"
         raise ConfigError((message,))
-    if socket.exists() and not socket.is_socket():
-        message = f"{socket} is in the way of the scheduler's socket and is none: remove it"
-        raise ConfigError((message,))
+    if problems := tuple(map(str, in_the_way())):
+        raise ConfigError(problems)
 
 
 def _try_to_write(folder: Path) -> None:

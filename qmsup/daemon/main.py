@@ -13,11 +13,12 @@ from qmsup.actors.scheduler import SchedulerActor
 from qmsup.actors.signalled import reload_of, shutdown_of
 from qmsup.actors.tree import end_actors
 from qmsup.config import Configuration
+from qmsup.daemon.addresses import problems_with_control
 from qmsup.daemon.adoption import take_over
 from qmsup.daemon.epoch import first_incarnation, next_epoch
 from qmsup.daemon.exits import Exit
 from qmsup.daemon.folders import make_folders
-from qmsup.daemon.lock import SchedulerLock
+from qmsup.daemon.lock import SchedulerLock, see_that_nobody_holds
 from qmsup.errors import ConfigError
 from qmsup.ids import Epoch, Incarnation
 from qmsup.log import Log
@@ -32,7 +33,7 @@ def run_scheduler(config: Configuration) -> Exit:
     """Run until told to end by INT or TERM (a second one: at once), or until an actor breaks. HUP reloads.
 
     Raises:
-        ConfigError: a folder cannot be used, or another scheduler uses it.
+        ConfigError: a folder or an address cannot be used, or another scheduler uses it.
     """
     spec = config.spec
     log.set_up(level=spec.log_level, style=spec.log_format)
@@ -41,6 +42,9 @@ def run_scheduler(config: Configuration) -> Exit:
     ending = Ending()
     ending.listen_to_signals()
     make_folders()
+    see_that_nobody_holds()
+    if problems := tuple(problems_with_control(spec.control)):
+        raise ConfigError(problems)
     locks, epoch, copy = _take_over(config.text)
     survivors = take_over(spec)
     life = Life(
@@ -91,7 +95,7 @@ def _take_over(text: str) -> tuple[tuple[SchedulerLock, ...], Epoch, Copy]:
         return locks, next_epoch(places.state_dir()), keep_copy(text, places.config_copies())
     except OSError as error:
         message = (
-            f"cannot write into {places.state_dir()} ({error.strerror}): make room there,"
+            f"cannot write {error.filename or places.state_dir()} ({error.strerror}): make room there,"
             " or set QMSUP_STATE_DIR to a folder of yours"
         )
         raise ConfigError((message,)) from error

@@ -5,17 +5,17 @@ It decides nothing about models. It has one thread and waits for signals, so not
 
 import contextlib
 import signal
-import socket
 import time
 from collections.abc import Iterable
 from pathlib import Path
 
 from qmsup.config import load
+from qmsup.daemon.addresses import problem_with
 from qmsup.daemon.exits import Exit
 from qmsup.daemon.member import Member, listener_member, scheduler_member
 from qmsup.errors import ConfigError
 from qmsup.log import Log
-from qmsup.spec import ListenerSpec, Spec
+from qmsup.spec import Spec
 from qmsup.units import Seconds
 
 _STOPS = frozenset({signal.SIGINT, signal.SIGTERM})
@@ -170,18 +170,3 @@ def check_ports(spec: Spec) -> None:
     )
     if problems:
         raise ConfigError(problems)
-
-
-def problem_with(listener: ListenerSpec) -> str | None:
-    """Why a listener's address cannot be had, and what to do; None when it can."""
-    family = socket.AF_INET6 if ":" in listener.host else socket.AF_INET
-    with socket.socket(family, socket.SOCK_STREAM) as probe:
-        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        try:
-            probe.bind((listener.host, listener.port))
-        except OSError as error:
-            return (
-                f"listeners.{listener.name}.bind: cannot listen on {listener.host}:{listener.port} "
-                f"({error.strerror}): stop what uses it (ss -ltnp), or choose another address"
-            )
-    return None

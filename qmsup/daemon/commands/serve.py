@@ -20,10 +20,12 @@ def command(*, config: Path, watch: bool) -> None:
     from qmsup import log
     from qmsup.daemon.exits import Exit
     from qmsup.daemon.folders import make_folders
+    from qmsup.daemon.lock import see_that_nobody_holds
     from qmsup.daemon.serve import Serve, check_ports
 
     spec = qmsup.config.load(config)
     log.set_up(level=spec.log_level, style=spec.log_format)
+    see_that_nobody_holds()  # first: what that one has started has the ports
     check_ports(spec)
     make_folders()
     for listener in spec.listeners.values():

@@ -10,6 +10,7 @@ from qmsup import places
 from qmsup.daemon.doctor.box import Box
 from qmsup.daemon.doctor.finding import Check, Finding
 from qmsup.daemon.folders import SOCKET_PATH_MAX
+from qmsup.daemon.in_the_way import in_the_way
 
 _check = Check("folders")
 
@@ -23,6 +24,8 @@ def look(_box: Box) -> Iterator[Finding]:
     yield from _folder("QMSUP_RUNTIME_DIR", places.runtime_dir())
     yield from _folder("QMSUP_STATE_DIR", places.state_dir())
     yield from _socket(places.scheduler_socket())
+    for obstacle in in_the_way():
+        yield _check.bad(str(obstacle.path), obstacle.says, obstacle.do)
 
 
 def _folder(variable: str, folder: Path) -> Iterator[Finding]:
@@ -70,8 +73,6 @@ def _socket(path: Path) -> Iterator[Finding]:
             f"its path has {length} bytes, and a socket's may have {SOCKET_PATH_MAX}",
             "set QMSUP_RUNTIME_DIR to a shorter folder",
         )
-    elif path.exists() and not path.is_socket():
-        yield _check.bad(str(path), "it is in the socket's place and is none", "remove it")
 
 
 def _why_not(folder: Path) -> str:

@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from qmsup.daemon.addresses import problem_with
 from qmsup.daemon.doctor.box import Box
 from qmsup.daemon.doctor.finding import Check, Finding
 from qmsup.daemon.doctor.running import is_ours, name_of, scheduler_pid
-from qmsup.daemon.serve import problem_with
 from qmsup.errors import ChildError
 from qmsup.processes import procfs
 from qmsup.processes.command import fixed_port
