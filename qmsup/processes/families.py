@@ -81,11 +81,15 @@ class Families:
         return family.leader
 
     def look_around(self) -> None:
-        """Find members nobody has named. It takes some 20 µs for each process there is."""
+        """Find members nobody has named. It takes some 20 µs for each process that may be one.
+
+        Those are few when all leaders are young, as it is with one that starts: it is not to wait for this.
+        """
         if not self._families:
             return
-        oldest = min(family.start_ticks for family in self._families.values())
-        stats = [stat for stat in procfs.all_stats() if stat.start_ticks >= oldest]
+        first = min(self._families.values(), key=lambda family: (family.start_ticks, family.leader))
+        oldest, among = first.start_ticks, procfs.pids_since(first.leader, first.start_ticks)
+        stats = [stat for stat in procfs.all_stats(among) if stat.start_ticks >= oldest]
         ours = {family.leader: family for family in self._families.values()}
         for stat in sorted(stats, key=lambda stat: stat.start_ticks):
             family = ours.get(stat.session) or ours.get(stat.parent)

@@ -1,6 +1,7 @@
 """What Linux says of a process: its parent, session, start and environment. A pid alone proves nothing."""
 
 import os
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,8 @@ from pathlib import Path
 _PROC = Path("/proc")
 _FEW = 64
 """So many pids are tried faster than all there are are listed."""
+_PIDS_PER_SECOND = 100_000
+"""More than any machine gives away: so long it takes at least until pids start anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +78,15 @@ def last_pid() -> int | None:
 def pid_max() -> int:
     """Where pids start anew."""
     return int((_PROC / "sys/kernel/pid_max").read_text())
+
+
+def pids_since(pid: int, start_ticks: int) -> range | None:
+    """The pids of all that a process may have started; None = they may have started anew since its start."""
+    age = time.clock_gettime(time.CLOCK_BOOTTIME) - start_ticks / os.sysconf("SC_CLK_TCK")
+    highest = last_pid()
+    if highest is None or highest < pid or age >= pid_max() / _PIDS_PER_SECOND:
+        return None
+    return range(pid, highest + 1)
 
 
 def ticks_of(pid: int) -> int:

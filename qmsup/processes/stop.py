@@ -14,15 +14,12 @@ from dataclasses import dataclass
 
 from qmsup.processes import records
 from qmsup.processes.child import NONCE_VARIABLE, Child
-from qmsup.processes.procfs import Stat, all_stats, has_in_environ, last_pid, pid_max, stat_of
-from qmsup.processes.records import Record
+from qmsup.processes.procfs import Stat, all_stats, has_in_environ, last_pid, pids_since, stat_of
 from qmsup.units import Seconds
 
 _LOOK_AGAIN = 0.01
 _KILL_PATIENCE = 10.0
 _STALE_AFTER = 1.0
-_PIDS_PER_SECOND = 100_000
-"""More than any machine gives away: so long it takes at least until pids start anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,17 +124,8 @@ def kill_all(child: Child, alone: AloneAt | None = None) -> bool:
 def _members(child: Child, among: range | None = None) -> list[Stat]:
     record = child.record
     if among is None:
-        among = _pids_since(record)
+        among = pids_since(record.pid, record.start_ticks)
     return members(session=record.pid, nonce=record.nonce, since=record.start_ticks, among=among)
-
-
-def _pids_since(record: Record) -> range | None:
-    """The pids of all that a leader may have started, if they cannot have started anew since; else None."""
-    age = time.clock_gettime(time.CLOCK_BOOTTIME) - record.start_ticks / os.sysconf("SC_CLK_TCK")
-    highest = last_pid()
-    if highest is None or highest < record.pid or age >= pid_max() / _PIDS_PER_SECOND:
-        return None
-    return range(record.pid, highest + 1)
 
 
 def send(stat: Stat, number: signal.Signals) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from qmsup.processes import procfs
 from qmsup.processes.child import Child
 from qmsup.processes.families import Families
 from qmsup.processes.procfs import stat_of
@@ -58,7 +59,11 @@ def test_a_process_is_its_childs(holder: tuple[Child, int]) -> None:
     assert 64 * MIB < use.private <= use.resident < 200 * MIB
 
 
-def test_a_walk_finds_what_nobody_named(tmp_path: Path, places: Path) -> None:
+@pytest.mark.parametrize("is_young", [True, False])
+def test_a_walk_finds_what_nobody_named(
+    tmp_path: Path, places: Path, monkeypatch: pytest.MonkeyPatch, is_young: bool
+) -> None:
+    monkeypatch.setattr(procfs, "pid_max", lambda: 2**22 if is_young else 0)
     program, told = tmp_path / "hold.py", tmp_path / "pid"
     program.write_text(HOLD)
     command = f"{sys.executable} -S {program} {told}; true"

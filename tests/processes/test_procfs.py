@@ -80,9 +80,29 @@ def test_the_pid_given_away_last_is_a_new_ones() -> None:
     assert before < process.pid <= (procfs.last_pid() or 0)
 
 
+def test_what_is_started_after_a_process_has_a_pid_that_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(procfs, "pid_max", lambda: 2**22)
+    with subprocess.Popen(["sleep", "60"]) as first, subprocess.Popen(["sleep", "60"]) as second:
+        stat = procfs.stat_of(first.pid)
+        assert stat is not None
+        since = procfs.pids_since(first.pid, stat.start_ticks)
+        monkeypatch.setattr(procfs, "pid_max", lambda: 0)  # as if they could start anew in no time
+        unknown = procfs.pids_since(first.pid, stat.start_ticks)
+        for process in (first, second):
+            process.kill()
+
+    assert since is not None
+    assert {first.pid, second.pid} <= set(since)
+    assert os.getpid() not in since
+    assert unknown is None
+
+
 def test_where_no_pid_is_told_none_is_known(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(procfs, "_PROC", tmp_path)
 
     assert procfs.last_pid() is None
+    assert procfs.pids_since(1, 0) is None

@@ -165,6 +165,6 @@ def test_a_family_is_found_whatever_pids_it_has(
 ) -> None:
     with running(sys.executable, "-c", FAMILY) as child:
         family = family_of(child)
-        monkeypatch.setattr(stop, "pid_max", lambda: 0)  # as if they could start anew in no time
+        monkeypatch.setattr(procfs, "pid_max", lambda: 0)  # as if they could start anew in no time
 
         assert set(stop.pids_of(child)) == {child.pid, *family}
