@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from qmsup.errors import Code, Refusal, RequestError
@@ -68,17 +69,17 @@ class App:
     def _answer(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes] | Order:
         method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
         if method == "POST" and (relayed := RELAYED.get(path)) is not None:
-            return self._order(environ, relayed)
+            access = self._keys.check(environ)
+            catalog = self._catalog.only(access.models)
+            by_route = partial(self._routes.order_by_name, environ, relayed.path, access)
+            return order_for(
+                environ, relayed, catalog, self._max_body, access.key, by_route=by_route
+            )
         if method in _READING and (order := self._read(environ, path)) is not None:
             return order
         if path.startswith(PREFIX) and method != "OPTIONS":
             return self._pass_through(environ, start_response)
         return self._page(environ, start_response)
-
-    def _order(self, environ: Environ, relayed: Relayed) -> RelayOrder:
-        access = self._keys.check(environ)
-        catalog = self._catalog.only(access.models)
-        return order_for(environ, relayed, catalog, self._max_body, access.key)
 
     def _read(self, environ: Environ, path: str) -> Order | None:
         """A look into a model's server, or at what happens; None = it is a page like others."""
@@ -92,7 +93,9 @@ class App:
         return None
 
     def _look(self, environ: Environ, relayed: Relayed) -> RelayOrder:
-        return self._if_loaded(self._order(environ, relayed))
+        access = self._keys.check(environ)
+        catalog = self._catalog.only(access.models)
+        return self._if_loaded(order_for(environ, relayed, catalog, self._max_body, access.key))
 
     def _if_loaded(self, order: RelayOrder) -> RelayOrder:
         try:

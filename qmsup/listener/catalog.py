@@ -12,7 +12,7 @@ import json
 from qmsup.errors import Code, Refusal, RequestError
 from qmsup.ids import ListenerName, ModelId
 from qmsup.listener.edits import Edits
-from qmsup.listener.remotes import peers_shown
+from qmsup.listener.remotes import peers_shown, routes_named
 from qmsup.spec import ModelSpec, Spec
 
 _NO_EDITS = Edits()
@@ -27,6 +27,7 @@ class Catalog:
 
     Attributes:
         models: in the order of the file, unlisted ones included; those of peers are not among them.
+        routes: those that can be used as models, and the model that each stands for.
         peers: model → where it is relayed to without asking the scheduler.
         edits: name → what is changed in JSON requests that use it; most names have none.
         lists_aliases: whether the list of models has one entry for each alias, too.
@@ -42,6 +43,7 @@ class Catalog:
         "models",
         "most_slashes",
         "peers",
+        "routes",
     )
 
     def __init__(self, spec: Spec, listener: ListenerName) -> None:
@@ -55,6 +57,7 @@ class Catalog:
         shown = peers_shown(spec, listener)
         self.peers = {model: remote for model, (_, remote) in shown.items()}
         self._by_name.update((model, described) for model, (described, _) in shown.items())
+        self.routes = routes_named(spec, listener, self._by_name)
         changed = ((name, _edits_of(name, model)) for name, model in self._by_name.items())
         self.edits = {name: edits for name, edits in changed if edits != _NO_EDITS}
         self.most_slashes = max((name.count("/") for name in self._by_name), default=0)
@@ -70,6 +73,7 @@ class Catalog:
             view = copy.copy(self)
             view.models = tuple(model for model in self.models if model.id in models)
             view._allowed = self._allowed & models  # noqa: SLF001 - a copy of this very one
+            view.routes = {r: model for r, model in self.routes.items() if model in models}
             self._views[models] = view
         return view
 
@@ -114,6 +118,7 @@ class Catalog:
     def _near(self, name: str) -> list[str]:
         shown = ((n, m) for n, m in self._by_name.items() if m.id in self._allowed)
         listed = [n for n, model in shown if not model.unlisted]
+        listed += self.routes
         by_lower = {n.lower(): n for n in listed}
         name = name.lower()
         # To compare with hundreds of names that are all alike takes as long as dozens of requests.

@@ -3,10 +3,11 @@
 This is the hot path. Nothing here parses more than it must, and no library's request object is made.
 """
 
+from collections.abc import Callable
 from urllib.parse import parse_qs
 
 from qmsup.errors import Code, Refusal, RequestError
-from qmsup.listener.body import Environ, read_body
+from qmsup.listener.body import Body, Environ, read_body
 from qmsup.listener.catalog import Catalog
 from qmsup.listener.edits import edited
 from qmsup.listener.fingerprint import client_of, conversation_of
@@ -23,8 +24,18 @@ _JSON = "application/json"
 _MOST_IN_QUERY = 100
 
 
+ByRoute = Callable[[str, Body], RelayOrder]
+"""The order for a route that is named as a model is, of a request whose body was read."""
+
+
 def order_for(
-    environ: Environ, relayed: Relayed, catalog: Catalog, max_body: int, key: str = ""
+    environ: Environ,
+    relayed: Relayed,
+    catalog: Catalog,
+    max_body: int,
+    key: str = "",
+    *,
+    by_route: ByRoute | None = None,
 ) -> RelayOrder:
     """Read and judge a request for a model.
 
@@ -34,6 +45,7 @@ def order_for(
         catalog: What this listener shows.
         max_body: In bytes.
         key: Which of the listener's it came with.
+        by_route: What to do where the model is one of the catalogue's routes; None = there it is none.
 
     Raises:
         RequestError: It cannot be served as it stands.
@@ -47,6 +59,8 @@ def order_for(
         fields = read if form is None else form.fields
         query = environ.get("QUERY_STRING", "")
         name = _model_name(fields, query)
+        if name in catalog.routes and by_route is not None:
+            return by_route(name, body)
         model = catalog.named(name)
         streams = wants_stream(fields)
         if (edits := catalog.edits.get(name)) is not None and body.length:

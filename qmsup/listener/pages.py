@@ -11,7 +11,7 @@ from werkzeug.wrappers import Response
 
 from qmsup import __version__
 from qmsup.errors import Code, Refusal, RequestError, SchedulerUnavailableError
-from qmsup.ids import ModelId
+from qmsup.ids import ModelId, RouteName
 from qmsup.listener import event_page, jobs, log_pages
 from qmsup.listener.asking import Scheduler
 from qmsup.listener.auth import Access, Keys, is_of_this_machine
@@ -20,7 +20,7 @@ from qmsup.listener.catalog import Catalog
 from qmsup.listener.cors import METHODS, preflight_headers
 from qmsup.listener.errors import error_body
 from qmsup.listener.lease_body import lease_wanted
-from qmsup.listener.records import Record, record_of, record_of_alias
+from qmsup.listener.records import Record, record_of, record_of_alias, record_of_route
 from qmsup.listener.routes import LOOKED_AT, RELAYED
 from qmsup.spec import ModelSpec
 from qmsup.units import Seconds
@@ -215,10 +215,20 @@ class Pages:
             data.append(record)
             if self._catalog.lists_aliases:
                 data += [record_of_alias(alias, model, record) for alias in model.aliases]
+        data += [self._routed(route, model) for route, model in self._catalog.routes.items()]
         return _json({"object": "list", "data": data})
 
     def _model(self, name: str) -> Response:
+        route = RouteName(name)
+        if (model := self._catalog.routes.get(route)) is not None:
+            return _json(self._routed(route, model))
         return _json(self._described(self._catalog.named(name), self._ready()))
+
+    def _routed(self, route: RouteName, model: ModelId) -> Record:
+        known = self._catalog.find(model)
+        bare: Record = {"object": "model", "created": self._since, "owned_by": "qmsup"}
+        record = bare if known is None else self._described(known, None)
+        return record_of_route(route, model, record)
 
     def _ready(self) -> frozenset[object] | None:
         """The models that are loaded; None = the scheduler does not say, and the list is told without that."""

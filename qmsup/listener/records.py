@@ -2,6 +2,7 @@
 
 import json
 
+from qmsup.ids import ModelId, RouteName
 from qmsup.spec import Abilities, ModelSpec
 
 Record = dict[str, object]
@@ -45,6 +46,18 @@ def record_of_alias(alias: str, model: ModelSpec, record: Record) -> Record:
     told: Record = {"type": "alias", "modelID": model.id}
     kept = {k: v for k, v in meta["llamaswap"].items() if k not in ("type", "aliases")}
     return {**record, "id": alias, "meta": {**meta, "llamaswap": kept | told}}
+
+
+def record_of_route(route: RouteName, model: ModelId, record: Record) -> Record:
+    """The record of a route that is used as a model, made from that of the model it stands for, or of none."""
+    meta = record.get("meta")
+    told: Record = {"type": "route", "modelID": model}
+    if isinstance(meta, dict):
+        kept = {k: v for k, v in meta["llamaswap"].items() if k not in ("type", "aliases")}
+        meta = {**meta, "llamaswap": kept | told}
+    # Whether it is loaded somewhere is the scheduler's to know, and changes with the host.
+    about = {k: v for k, v in record.items() if k not in ("status", "name", "description")}
+    return {**about, "id": route, "meta": meta or {"llamaswap": told}}
 
 
 def _metadata(model: ModelSpec, abilities: Record) -> Record:

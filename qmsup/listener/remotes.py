@@ -1,9 +1,13 @@
 """Servers on other machines, as a listener speaks to them, and the models of peers that it shows."""
 
-from qmsup.ids import HostName, ListenerName, ModelId
+from collections.abc import Container
+
+from qmsup.ids import HostName, ListenerName, ModelId, RouteName
 from qmsup.listener.relay.order import Remote
 from qmsup.listener.relay.secured import Tls
 from qmsup.spec import HostSpec, ModelSpec, PeerSpec, Spec
+
+_TEMPLATES = frozenset("*?[")
 
 
 def remotes_of(spec: Spec) -> dict[HostName, Remote]:
@@ -56,6 +60,28 @@ def peers_shown(spec: Spec, listener: ListenerName) -> dict[ModelId, tuple[Model
                 )
                 shown[full] = (described, remotes[name])
     return shown
+
+
+def routes_named(
+    spec: Spec, listener: ListenerName, taken: Container[str]
+) -> dict[RouteName, ModelId]:
+    """The routes that a client can use as it uses a model, and the model that each stands for.
+
+    That takes a name of its own, which is no template, and a model to stand for.
+
+    Args:
+        spec: the configuration.
+        listener: whose port it is.
+        taken: names of models, which go before.
+    """
+    shown = spec.listeners[listener].routes
+    named: dict[RouteName, ModelId] = {}
+    for name, route in spec.routes.items():
+        is_shown = (shown is None or name in shown) and name not in taken
+        if is_shown and route.default_model and not _TEMPLATES & set(name):
+            found = spec.model_named(route.default_model)
+            named[name] = ModelId(route.default_model) if found is None else found.id
+    return named
 
 
 def _tls(server: HostSpec | PeerSpec) -> Tls | None:

@@ -15,7 +15,7 @@ from qmsup.listener.body import Body, Environ, read_body
 from qmsup.listener.catalog import Catalog
 from qmsup.listener.edits import Edits, edited
 from qmsup.listener.fingerprint import client_of, conversation_of
-from qmsup.listener.forms import read_form
+from qmsup.listener.forms import Form, read_form
 from qmsup.listener.headers import upstream_head, wish
 from qmsup.listener.jobs import as_job
 from qmsup.listener.orders import named_by
@@ -87,7 +87,25 @@ class Routes:
             body.close()
             raise
 
-    def _order(
+    def order_by_name(
+        self, environ: Environ, path: str, access: Access, name: str, body: Body
+    ) -> RelayOrder:
+        """The order for a route that stands where a model's name does.
+
+        Args:
+            environ: The request; its body was read, and is the caller's to close if this raises.
+            path: On its host.
+            access: What its key is for.
+            name: The route's.
+            body: The request's.
+
+        Raises:
+            RequestError: It cannot be served as it stands.
+        """
+        route = self._route(name)
+        return self._order(environ, RouteName(name), route, path, body, access, is_named=True)
+
+    def _order(  # noqa: PLR0913 - of one request, all of them
         self,
         environ: Environ,
         name: RouteName,
@@ -95,19 +113,26 @@ class Routes:
         path: str,
         body: Body,
         access: Access,
+        *,
+        is_named: bool = False,
     ) -> RelayOrder:
         method, query = environ["REQUEST_METHOD"], environ.get("QUERY_STRING", "")
         known = RELAYED.get(path) if method == "POST" else None
-        fields, is_json = _fields(environ, body) if known is not None else (_NOTHING, False)
-        written = named_by(fields, query) or route.default_model
+        fields, form = _fields(environ, body) if known is not None else (_NOTHING, None)
+        is_json = known is not None and form is None
+        written = "" if is_named else named_by(fields, query)
+        written = written or route.default_model
         model = self._model(written, access)
         is_control = known is None or known.path in _STEERING
         tokens = 0 if is_control or not is_json else tokens_in_prompt(body.buffer())
         streams = wants_stream(fields)
         if is_json and body.length:
-            edits = self._edits(written, model, is_written=written == model and bool(fields.model))
+            is_written = not is_named and written == model and bool(fields.model)
+            edits = self._edits(written, model, is_written=is_written)
             if edits != _NO_EDITS:
                 body, streams = edited(body, edits), edits.streams(streams)
+        elif is_named and form is not None and form.model is not None:
+            body = form.renamed(body, model)
         if known is None and path in LOOKED_AT and "model=" not in query:
             # A server of several models has to be told which one is meant.
             query = f"{query}&" * bool(query) + f"model={quote(model, safe='')}"
@@ -184,11 +209,10 @@ def _place(environ: Environ) -> tuple[str, str]:
     return unquote(name), slash + rest or "/"
 
 
-def _fields(environ: Environ, body: Body) -> tuple[Fields, bool]:
-    """What the body asks for, and whether it is JSON."""
-    kind = environ.get("CONTENT_TYPE", "")
-    is_json = not kind or kind.startswith(_JSON)
+def _fields(environ: Environ, body: Body) -> tuple[Fields, Form | None]:
+    """What the body asks for, and the form that it is; JSON is none."""
     if not body.length:
-        return _NOTHING, is_json
-    form = None if is_json else read_form(body, kind)
-    return (read_fields(body.buffer()), True) if form is None else (form.fields, False)
+        return _NOTHING, None
+    kind = environ.get("CONTENT_TYPE", "")
+    form = None if not kind or kind.startswith(_JSON) else read_form(body, kind)
+    return (read_fields(body.buffer()), None) if form is None else (form.fields, form)

@@ -2,8 +2,8 @@
 
 import json
 
-from qmsup.ids import ModelId
-from qmsup.listener.records import Record, record_of, record_of_alias
+from qmsup.ids import ModelId, RouteName
+from qmsup.listener.records import Record, record_of, record_of_alias, record_of_route
 from qmsup.spec import Abilities, ModelSpec
 
 CHAT = ModelId("chat")
@@ -97,3 +97,17 @@ def test_an_alias_is_told_as_its_model_but_for_its_name() -> None:
         "id": "gpt",
         "meta": {"llamaswap": {"a": 1, "type": "alias", "modelID": "chat"}},
     }
+
+
+def test_a_route_is_told_as_the_model_it_stands_for_but_for_what_is_the_host_s() -> None:
+    model = ModelSpec(id=CHAT, argv=("x",), name="Chat", aliases=("gpt",), metadata='{"a": 1}')
+    record = record_of(model, created=7, owner="qmsup", is_loaded=True)
+
+    assert record_of_route(RouteName("r"), CHAT, record) == {
+        "id": "r",
+        "object": "model",
+        "created": 7,
+        "owned_by": "qmsup",
+        "meta": {"llamaswap": {"a": 1, "type": "route", "modelID": "chat"}},
+    }
+    assert record_of_route(RouteName("r"), CHAT, {})["id"] == "r"

@@ -155,6 +155,74 @@ def test_a_form_names_its_model() -> None:
     assert not _way(order).is_control
 
 
+@pytest.mark.parametrize("body", [b'{"model":"convo","a":1}', b'{"a":1, "model":"convo"}'])
+def test_a_route_may_stand_where_a_model_s_name_does(body: bytes) -> None:
+    order = _order("POST", CHAT, body)
+
+    assert (_way(order).route, order.model) == ("convo", "chat")
+    assert json.loads(content(order)) == {"model": "chat", "a": 1}
+
+
+def test_in_a_form_or_a_query_as_well() -> None:
+    head = b'--b\r\nContent-Disposition: form-data; name="model"\r\n\r\n'
+    headers = {"Content-Type": "multipart/form-data; boundary=b"}
+
+    form = _order("POST", "/v1/images/edits", head + b"convo\r\n--b--\r\n", headers)
+    query = _order("POST", f"{CHAT}?model=convo", b"{}")
+
+    assert content(form) == head + b"chat\r\n--b--\r\n"
+    assert json.loads(content(query)) == {"model": "chat"}
+    assert _way(form).route == _way(query).route == "convo"
+
+
+def _listed(app: App, **headers: str) -> dict[str, dict[str, object]]:
+    told = json.loads(_answer(app, "GET", "/v1/models", b"", **headers).body)["data"]
+    return {model["id"]: model for model in told}
+
+
+def test_routes_that_can_be_used_so_are_listed() -> None:
+    listed = _listed(_app())
+
+    assert listed["convo"]["meta"] == {"llamaswap": {"type": "route", "modelID": "chat"}}
+    assert "agent-*" not in listed
+    one = json.loads(_answer(_app(), "GET", "/v1/models/convo", b"").body)
+    assert one == listed["convo"]
+    assert "convo" not in _listed(_app(AGENTS))
+    locked = _listed(_app(LOCKED), Authorization="Bearer sk-coder")
+    assert set(locked) == {"coder"}
+
+
+def test_who_may_not_use_its_model_is_told_that_there_is_none() -> None:
+    headers = {"Authorization": "Bearer sk-coder"}
+
+    answer = _answer(_app(LOCKED), "POST", CHAT, b'{"model": "convo"}', **headers)
+
+    assert (answer.status, answer.code) == (404, "model_not_found")
+
+
+def test_a_model_of_the_name_goes_before_a_route() -> None:
+    chat = RouteSpec(name=RouteName("chat"), hosts=(_BOX,), default_model="elsewhere")
+    far = RouteSpec(name=RouteName("far"), hosts=(_BOX,), default_model="elsewhere")
+    spec = replace(_SPEC, routes={chat.name: chat, far.name: far})
+    app = create(spec, MAIN, StandInLink())
+
+    assert "elsewhere" not in str(_listed(app)["chat"])
+    record = _listed(app)["far"]
+    assert record["meta"] == {"llamaswap": {"type": "route", "modelID": "elsewhere"}}
+    order = call(app, environ_of("POST", CHAT, b'{"model": "chat"}'))
+    assert isinstance(order, RelayOrder)
+    assert order.way is None
+    elsewhere = call(app, environ_of("POST", CHAT, b'{"model": "far"}'))
+    assert isinstance(elsewhere, RelayOrder)
+    assert elsewhere.model == "elsewhere"
+
+
+def test_a_name_near_a_route_s_is_told_it() -> None:
+    answer = _answer(_app(), "POST", CHAT, b'{"model": "convoy"}')
+
+    assert "convo" in answer.error["message"]
+
+
 REFUSED = {
     ("no such route", "/route/nowhere/x"): (404, "route_not_found"),
     ("no name of a route", "/route/agent-%2F/x"): (404, "route_not_found"),
