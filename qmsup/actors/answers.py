@@ -115,6 +115,7 @@ def _row(view: views.ModelView, seen: Reading) -> dict[str, object]:
     return {
         "name": view.id,
         "state": view.state,
+        "closing": view.closing or None,
         "pid": view.pid,
         "port": view.port,
         "vram_mib": (view.est_vram or None) if has_child else None,
@@ -129,7 +130,7 @@ def _row(view: views.ModelView, seen: Reading) -> dict[str, object]:
         "hold_s": _seconds(view.hold_left),
         "ttl_s": _seconds(view.ttl_left),
         "pinned": view.is_pinned,
-        "age_s": round(view.since, 3) if has_child else None,
+        "age_s": _seconds(view.age),
         "error": view.last_error or None,
     }
 

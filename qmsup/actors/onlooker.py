@@ -97,6 +97,7 @@ class Onlooker:
         return {
             "name": view.id,
             "state": view.state,
+            "closing": view.closing or None,
             "pid": view.pid,
             "port": view.port,
             "vram_mib": view.est_vram or None,

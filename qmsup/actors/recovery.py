@@ -8,6 +8,7 @@ from qmsup.actors.workers import Workers
 from qmsup.core.scheduling.events import Event
 from qmsup.core.scheduling.inheritance import AdoptedChild, Recovered
 from qmsup.ids import Incarnation, ModelId
+from qmsup.processes import procfs
 from qmsup.processes.child import Child
 from qmsup.processes.records import digest_of
 from qmsup.spec import Spec
@@ -58,4 +59,5 @@ def _adopted(child: Child, spec: Spec) -> AdoptedChild:
         context=record.context,
         is_as_configured=record.command == digest_of(model),
         est_vram=MiB(record.est_vram),
+        age=procfs.age_of(record.start_ticks),
     )

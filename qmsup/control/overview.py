@@ -14,7 +14,13 @@ from qmsup.control.table import NOTHING, duration, memory, text_of
 _BAR = 24
 _NARROW = 76
 """Columns below which bars give way to the words."""
-_STYLES = {"ready": "green", "starting": "yellow", "stopping": "yellow", "failed": "red"}
+_STYLES = {
+    "ready": "green",
+    "draining": "yellow",
+    "starting": "yellow",
+    "stopping": "yellow",
+    "failed": "red",
+}
 _MOST_LEASES = 12
 
 
@@ -81,12 +87,13 @@ def _models(state: Mapping[str, Any], now: float, width: int) -> Iterator[Line]:
     heading += f"{'OF THE BUDGET':<{_BAR}}  KEPT" if has_bars else "KEPT"
     yield (Part(heading, "bold"),)
     for model in models:
-        style = _STYLES.get(model["state"], "")
+        stands = "draining" if model.get("closing") else model["state"]
+        style = _STYLES.get(stands, "")
         runs = model.get("pid") is not None
         size = model.get("vram_mib") if runs else None
         parts = [
             Part(f"{model['name']:<{name}}  "),
-            Part(f"{model['state']:<9}", style),
+            Part(f"{stands:<9}", style),
             Part(f" {memory(size):>6} {model['inflight']:>5} {model['queued']:>5}  "),
         ]
         if budget and has_bars:

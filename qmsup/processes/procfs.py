@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from qmsup.units import Seconds
+
 _PROC = Path("/proc")
 _FEW = 64
 """So many pids are tried faster than all there are are listed."""
@@ -80,11 +82,16 @@ def pid_max() -> int:
     return int((_PROC / "sys/kernel/pid_max").read_text())
 
 
+def age_of(start_ticks: int) -> Seconds:
+    """How long ago a process of this boot was started; time in which the machine slept counts."""
+    since_boot = time.clock_gettime(time.CLOCK_BOOTTIME)
+    return Seconds(max(0.0, since_boot - start_ticks / os.sysconf("SC_CLK_TCK")))
+
+
 def pids_since(pid: int, start_ticks: int) -> range | None:
     """The pids of all that a process may have started; None = they may have started anew since its start."""
-    age = time.clock_gettime(time.CLOCK_BOOTTIME) - start_ticks / os.sysconf("SC_CLK_TCK")
     highest = last_pid()
-    if highest is None or highest < pid or age >= pid_max() / _PIDS_PER_SECOND:
+    if highest is None or highest < pid or age_of(start_ticks) >= pid_max() / _PIDS_PER_SECOND:
         return None
     return range(pid, highest + 1)
 

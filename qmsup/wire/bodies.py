@@ -40,6 +40,7 @@ class Model(msgspec.Struct, kw_only=True, frozen=True):
     """One model in the answer to `ps`.
 
     Attributes:
+        closing: why it takes no new requests though it is ready: `unload`, `removed` or `line`.
         vram_mib: what its child is charged of the GPU memory: as measured, else as estimated.
         vram_estimated_mib: what the configuration says.
         vram_measured_mib: what starts with its arguments were measured to take.
@@ -72,6 +73,7 @@ class Model(msgspec.Struct, kw_only=True, frozen=True):
     pinned: bool = False
     age_s: float | None = None
     error: str | None = None
+    closing: str | None = None
 
 
 class Card(msgspec.Struct, kw_only=True, frozen=True):

@@ -63,6 +63,9 @@ def test_where_nothing_is_left_there_is_no_event(workers: Workers) -> None:
 def test_a_child_that_lives_on_is_told_as_it_was_started(workers: Workers, survivor: Child) -> None:
     event = recovered(None, (survivor,), SPEC, workers, NOW, _ignored)
 
+    assert event is not None
+    age = event.children[0].age
+    assert 0.0 <= age < 60.0
     assert event == Recovered(
         children=(
             AdoptedChild(
@@ -75,6 +78,7 @@ def test_a_child_that_lives_on_is_told_as_it_was_started(workers: Workers, survi
                 context=4096,
                 is_as_configured=True,
                 est_vram=MiB(900),
+                age=age,
             ),
         )
     )

@@ -74,6 +74,7 @@ def test_ps_tells_every_model_in_the_order_of_the_file(
     assert ready == {
         "name": "m",
         "state": "ready",
+        "closing": None,
         "pid": pid,
         "port": port,
         "vram_mib": 3000,

@@ -49,6 +49,11 @@ DECISIONS = [
 ]
 
 
+def test_who_takes_nothing_new_is_draining() -> None:
+    lines = shown({"model.chat": CHAT | {"closing": "unload"}})
+    assert any(line.startswith("chat") and "draining" in line for line in lines)
+
+
 def shown(state: dict[str, Any], *, width: int = 120, height: int = 100) -> list[str]:
     lines = lines_of(state, DECISIONS, now=NOW, width=width, height=height)
     return [_text(line) for line in lines]

@@ -89,6 +89,15 @@ def test_ps_is_a_table_in_which_no_name_is_cut(scheduler: StandInScheduler, qmsu
     assert notes == ["", f"{NAME}: exit code 1: no such file", "VRAM budget 24.0G"]
 
 
+def test_ps_tells_who_takes_nothing_new(scheduler: StandInScheduler, qmsup: Run) -> None:
+    models = [{"name": "chat", "state": "ready", "closing": "unload"}]
+    scheduler.says("ps", {"models": models})
+
+    heading, chat = (line.split() for line in qmsup("ps").out.splitlines())
+
+    assert chat[heading.index("STATE")] == "draining"
+
+
 def test_ps_tells_of_a_pin_where_a_hold_would_be(scheduler: StandInScheduler, qmsup: Run) -> None:
     scheduler.says("ps", {"models": [{"name": "chat", "state": "stopped", "pinned": True}]})
 

@@ -2,8 +2,10 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import psutil
 import pytest
 
 from qmsup.processes import procfs
@@ -65,6 +67,16 @@ def test_sockets_are_found_by_their_inode() -> None:
         inode = str(os.fstat(one.fileno()).st_ino)
         assert inode in procfs.socket_inodes(os.getpid())
     assert inode not in procfs.socket_inodes(os.getpid())
+
+
+def test_how_old_a_process_is_counts_from_its_start() -> None:
+    own = procfs.stat_of(os.getpid())
+    assert own is not None
+
+    age = procfs.age_of(own.start_ticks)
+
+    assert age == pytest.approx(time.time() - psutil.Process().create_time(), abs=2.0)
+    assert procfs.age_of(2**60) == 0.0
 
 
 def test_a_boot_has_a_name() -> None:

@@ -20,6 +20,7 @@ def starting(state: State, event: ProcessStarting) -> None:
     if child is not None:
         child.pid = event.pid
         child.port = event.port
+        child.born = state.now
 
 
 def ready(state: State, event: ProcessReady) -> None:

@@ -12,6 +12,7 @@ class AdoptedChild:
     Attributes:
         is_as_configured: it runs with the command that the configuration has for its model now.
         est_vram: what it was charged, which counts where it runs with another command.
+        age: of its process.
     """
 
     model: ModelId
@@ -23,6 +24,7 @@ class AdoptedChild:
     context: int | None = None
     is_as_configured: bool = True
     est_vram: MiB = MiB(0)
+    age: Seconds = Seconds(0.0)
 
 
 @message

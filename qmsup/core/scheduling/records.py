@@ -41,6 +41,8 @@ class Child:
 
     Attributes:
         spec: what it was started with; a reload changes the next start only.
+        since: when it was wanted, or became ready.
+        born: when its process was spawned.
         context: tokens that one slot of it holds; None = it did not say.
         has_served: a request got an answer from it, or a job was done by it.
         peak: the most GPU memory it was seen to use.
@@ -61,6 +63,7 @@ class Child:
     peak: MiB = MiB(0)
     peak_seen_by: SeenBy = SeenBy.TELEMETRY
     ram: MiB = MiB(0)
+    born: Seconds = Seconds(0.0)
 
     def slots_by(self, spec: ModelSpec) -> int:
         """How many requests it takes at once, if these were its arguments."""

@@ -84,6 +84,7 @@ def _adopt(state: State, model: Model, adopted: AdoptedChild) -> None:
         total_slots=adopted.total_slots,
         context=adopted.context,
         has_served=True,
+        born=Seconds(state.now - adopted.age),
     )
     model.context = adopted.context
     model.since = model.idle_since = state.now

@@ -20,7 +20,7 @@ def bring_up(state: State, model: Model) -> Incarnation:
         model.leaving.add(model.child.incarnation)
     incarnation = state.next_incarnation
     state.next_incarnation = Incarnation(incarnation + 1)
-    model.child = Child(incarnation, model.spec, state.now)
+    model.child = Child(incarnation, model.spec, state.now, born=state.now)
     model.since = state.now
     state.settle(model)
     state.emit(EnsureReady(cause=state.event, model=model.id, incarnation=incarnation))

@@ -34,6 +34,10 @@ class ModelView:
         in_flight: leases, offered or held.
         queued: requests and loads that wait for it, in the line or for its swap.
         since: how long it has been in this state.
+        age: of its child's process; None = none was spawned yet.
+        closing: why it takes no new requests though it is ready: it is unloaded once it is idle (`unload`), the
+            configuration has it no longer (`removed`), or somebody who has waited for long enough is to have its
+            place (`line`); "" = it takes them.
         est_vram: what it is charged, as measured or else estimated; 0 = unknown.
         estimated: what the operator says it takes on the GPU; 0 = nothing was said.
         measured: what such starts were measured to take there; None = none has been.
@@ -54,6 +58,8 @@ class ModelView:
     in_flight: int
     queued: int
     since: Seconds
+    age: Seconds | None
+    closing: str
     est_vram: MiB
     estimated: MiB
     measured: MiB | None
@@ -230,6 +236,8 @@ def _model(state: State, model: Model, now: Seconds) -> ModelView:
         in_flight=len(model.leases),
         queued=state.line.count(model.id) + (0 if model.swap is None else len(model.swap.joiners)),
         since=Seconds(now - model.since),
+        age=None if child is None or child.pid is None else Seconds(now - child.born),
+        closing=_closing(state, model),
         est_vram=memory.size_of(state, spec),
         estimated=spec.est_vram,
         measured=state.memory.footprints.get((model.id, spec.argv)),
@@ -240,6 +248,16 @@ def _model(state: State, model: Model, now: Seconds) -> ModelView:
         is_pinned=model.is_pinned,
         last_error=model.back_off.error,
     )
+
+
+def _closing(state: State, model: Model) -> str:
+    if not model.is_ready:
+        return ""
+    if model.is_draining:
+        return "unload"
+    if model.is_removed:
+        return "removed"
+    return "line" if model.id in state.closers.closing else ""
 
 
 def _state_of(model: Model) -> ModelState:

@@ -1,6 +1,9 @@
 """What people and programs are shown."""
 
+from dataclasses import replace
+
 from qmsup.core.scheduling import views
+from qmsup.core.scheduling.events import ConfigApplied
 from qmsup.core.scheduling.views import ModelView
 from qmsup.spec import SchedulerSpec
 from qmsup.units import Seconds
@@ -31,6 +34,48 @@ def test_a_model_from_stopped_to_stopped() -> None:
         "unload x a": ("stopping", 1001, 5801, 0, 0, 5.0),
         "a1 gone": ("stopped", None, None, 0, 0, 4.0),
     }
+
+
+def test_a_child_ages_from_its_spawning_on_whatever_it_does() -> None:
+    desk = Desk(spec_of("a"))
+    ages = {}
+    for word in ("load x a", "a1 starting", "a1 ready", "unload y a", "a1 gone"):
+        desk.now += 1
+        desk.say(word)
+        ages[word] = shown(desk, 10.0)["a"].age
+
+    assert ages == {
+        "load x a": None,
+        "a1 starting": 8.0,
+        "a1 ready": 8.0,
+        "unload y a": 8.0,
+        "a1 gone": None,
+    }
+
+
+def test_a_ready_model_that_takes_nothing_new_says_why() -> None:
+    spec = spec_of("a b c d")
+    desk = Desk(spec, evicts={"d": "b"})
+    desk.play("""
+        ra asks a  -> load a1, loading ra
+        a1 ready   -> grant ra
+        ra accepts ->
+        rb asks b  -> load b2, loading rb
+        b2 ready   -> grant rb
+        rb accepts ->
+        rc asks c  -> load c3, loading rc
+        c3 ready   -> grant rc
+        rc accepts ->
+        """)
+    assert {view.closing for view in shown(desk).values()} == {""}
+
+    desk.say("drain x a")
+    desk.say("rd asks d patience=0")
+    others = {id_: model for id_, model in spec.models.items() if id_ != "c"}
+    desk.tell(ConfigApplied(spec=replace(spec, models=others)))
+
+    closing = {id_: view.closing for id_, view in shown(desk).items()}
+    assert closing == {"a": "unload", "b": "line", "c": "removed", "d": ""}
 
 
 def test_a_ready_model_says_where_it_is() -> None:
