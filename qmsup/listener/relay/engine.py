@@ -7,7 +7,6 @@ gunicorn's own poller is one descriptor among the others.
 import itertools
 import select
 import socket
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -58,7 +57,6 @@ class Engine(Loop):
             for logs in (False, True)
         }
         self._turns_of_remarks = itertools.count()
-        self._keeps_back_until: float | None = None
         self.watch(link.fileno(), select.EPOLLIN, lambda _event: link.read())
         self.watch(link.nudge_fileno(), select.EPOLLIN, lambda _event: link.take_questions())
         self._tick()
@@ -142,13 +140,6 @@ class Engine(Loop):
         self._onlookers.close()
         self._names.close()
         super().close()
-
-    @override
-    def _until_next(self, timeout: float) -> float:
-        timeout = super()._until_next(timeout)
-        if self._keeps_back_until is not None:
-            timeout = min(timeout, max(0.0, self._keeps_back_until - time.monotonic()))
-        return timeout
 
     def _tick(self) -> None:
         self.after(_TICK, self._tick)

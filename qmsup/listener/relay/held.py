@@ -30,6 +30,8 @@ _GONE = _RDHUP | select.EPOLLHUP | select.EPOLLERR
 CLIENT = _IN | _RDHUP
 """What a client's socket is watched for, held or idle: the same, so that epoll need not be told of each change."""
 _BROKEN = select.EPOLLHUP | select.EPOLLERR
+_READABLE = _IN | _BROKEN
+_BODY = Phase.BODY
 _READ = 64 * 1024
 """Below malloc's threshold for mapping memory: a larger buffer costs three system calls a read."""
 _TRIES = 2
@@ -307,7 +309,7 @@ class Held:
                 self._sent_all()
             if self._sending is None:
                 self._loop.change(self._upstream_fd, _IN)
-        if event & (_IN | _BROKEN):
+        if event & _READABLE:
             self._read(upstream)
 
     def _read(self, upstream: socket.socket) -> None:
@@ -320,10 +322,14 @@ class Held:
             return
         exchange = self._exchange
         if data:
-            self._account.first_at = self._account.first_at or self._loop.now
-            self._drop_order()
+            if not self._account.first_at:
+                self._account.first_at = self._loop.now
+                self._drop_order()
             said = exchange.receive(data)
-            if exchange.phase is Phase.TUNNEL:
+            if exchange.phase is _BODY:  # nearly all of a stream
+                if said:
+                    self._send(said)
+            elif exchange.phase is Phase.TUNNEL:
                 self._tunnel = Tunnel(
                     self._loop, self._sock, upstream, self._end_tunnel, self._leave
                 )

@@ -35,6 +35,8 @@ class Loop:
         self._timers: list[tuple[float, int, Callable[[], None]]] = []
         self._timer_numbers = itertools.count()
         self._closing: list[socket.socket] = []
+        self._keeps_back_until: float | None = None
+        """When a subclass wants its turn at the latest; None = no sooner than something happens."""
 
     def watch(self, fd: int, events: int, handler: Handler) -> None:
         """Call `handler` with the events of a descriptor; a later watch replaces an earlier one."""
@@ -83,7 +85,9 @@ class Loop:
 
     def turn(self, timeout: float) -> None:
         """Wait for something to happen, at most this long in seconds, and deal with it."""
-        events = self._epoll.poll(self._until_next(timeout), _EVENTS_AT_ONCE)
+        if self._timers or self._keeps_back_until is not None:
+            timeout = self._until_next(timeout)
+        events = self._epoll.poll(timeout, _EVENTS_AT_ONCE)
         self.now = time.monotonic()
         handlers = self._handlers
         last: Handler | None = None
@@ -122,9 +126,11 @@ class Loop:
         self._epoll.close()
 
     def _until_next(self, timeout: float) -> float:
-        if self._timers:
-            timeout = min(timeout, max(0.0, self._timers[0][0] - time.monotonic()))
-        return timeout
+        due = self._keeps_back_until
+        if self._timers and (due is None or self._timers[0][0] < due):
+            due = self._timers[0][0]
+        left = (due or 0.0) - time.monotonic()
+        return timeout if left > timeout else left if left > 0 else 0.0
 
     def _close_discarded(self) -> None:
         for sock in self._closing:
