@@ -1,6 +1,8 @@
 """Where qmsup keeps its files (interfaces: files). Sockets in the runtime folder, all else in the state folder."""
 
+import contextlib
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
@@ -65,6 +67,11 @@ def jobs_dir() -> Path:
     return state_dir() / "jobs"
 
 
+def job_record(job: str) -> Path:
+    """What is known of a job beside how it stands: its model, for one."""
+    return jobs_dir() / f"{job}.json"
+
+
 def job_document(job: str) -> Path:
     """How a job stands, as its clients read it. The id must be one (job_ids.is_job_id)."""
     return jobs_dir() / f"{job}.document"
@@ -83,6 +90,23 @@ def sockets_lock_file() -> Path:
 def config_copies() -> Path:
     """Copies of the configuration's text, for the listeners' workers."""
     return state_dir() / "config"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigCopy:
+    """A copy, as it was put in force at some time."""
+
+    path: Path
+    changed_ns: int
+
+
+def youngest_config_copy() -> ConfigCopy | None:
+    """What the scheduler of this state folder put in force last; None = nothing yet."""
+    found: list[ConfigCopy] = []
+    for path in config_copies().glob("*.yaml"):
+        with contextlib.suppress(OSError):  # an old one is being removed
+            found.append(ConfigCopy(path, path.stat().st_mtime_ns))
+    return max(found, key=lambda copy: copy.changed_ns, default=None)
 
 
 def log_file(model: ModelId) -> Path:

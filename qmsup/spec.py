@@ -208,6 +208,10 @@ class ListenerSpec:
     routes: tuple[RouteName, ...] | None = None
     api_keys: tuple[KeySpec, ...] = ()
 
+    def serves(self, route: RouteName) -> bool:
+        """Whether it has this key of `routes:`."""
+        return self.routes is None or route in self.routes
+
 
 ANYONE = "anyone"
 """In place of the certificates that count: none is looked at."""

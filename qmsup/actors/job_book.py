@@ -95,7 +95,9 @@ class JobBook:
         has_document = _replace(document, text)
         if not has_document:
             _remove(document)
-        if has_document and _replace(_record_path(record.id), json.dumps(asdict(record)).encode()):
+        if has_document and _replace(
+            places.job_record(record.id), json.dumps(asdict(record)).encode()
+        ):
             self._unwritten.pop(record.id, None)
             return True
         self._unwritten[record.id] = (record, text)
@@ -117,18 +119,14 @@ class JobBook:
             record = _read(path) if path.suffix == ".json" else None
             if record is not None:
                 yield record
-            elif path.suffix != ".document" or not _record_path(path.stem).exists():
+            elif path.suffix != ".document" or not places.job_record(path.stem).exists():
                 _remove(path)
 
     def forget(self, record: JobRecord) -> None:
         """Its time is over."""
         self._unwritten.pop(record.id, None)
-        _remove(_record_path(record.id))
+        _remove(places.job_record(record.id))
         _remove(places.job_document(record.id))
-
-
-def _record_path(job: str) -> Path:
-    return places.jobs_dir() / f"{job}.json"
 
 
 def _read(path: Path) -> JobRecord | None:

@@ -48,6 +48,11 @@ class Keys:
             for place, key in enumerate(keys, 1)
         )
 
+    @property
+    def are_there(self) -> bool:
+        """Whether a request needs one."""
+        return bool(self._digests)
+
     def check(self, environ: Environ) -> Access:
         """Let the request pass, or not.
 

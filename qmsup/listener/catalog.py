@@ -12,8 +12,9 @@ import json
 from qmsup.errors import Code, Refusal, RequestError
 from qmsup.ids import ListenerName, ModelId
 from qmsup.listener.edits import Edits
+from qmsup.listener.metrics_scope import Scope
 from qmsup.listener.remotes import peers_shown, routes_named
-from qmsup.spec import ModelSpec, Spec
+from qmsup.spec import LOCAL, ModelSpec, Spec
 
 _NO_EDITS = Edits()
 _MAX_SHOWN_NAME = 120
@@ -30,6 +31,7 @@ class Catalog:
         routes: those that can be used as models, and the model that each stands for.
         peers: model → where it is relayed to without asking the scheduler.
         edits: name → what is changed in JSON requests that use it; most names have none.
+        scope: what of the box's metrics is shown; None = all of them.
         lists_aliases: whether the list of models has one entry for each alias, too.
         most_slashes: that any name holds.
     """
@@ -37,6 +39,8 @@ class Catalog:
     __slots__ = (
         "_allowed",
         "_by_name",
+        "_hosts",
+        "_listener",
         "_views",
         "edits",
         "lists_aliases",
@@ -44,9 +48,11 @@ class Catalog:
         "most_slashes",
         "peers",
         "routes",
+        "scope",
     )
 
     def __init__(self, spec: Spec, listener: ListenerName) -> None:
+        self._listener = listener
         self.models = spec.shown_on(spec.listeners[listener])
         self.lists_aliases = spec.list_aliases
         self._by_name: dict[str, ModelSpec] = {}
@@ -63,6 +69,13 @@ class Catalog:
         self.most_slashes = max((name.count("/") for name in self._by_name), default=0)
         self._allowed = frozenset(model.id for model in self._by_name.values())
         self._views: dict[frozenset[ModelId], Catalog] = {}
+        self.scope: Scope | None = None
+        own = spec.listeners[listener]
+        self._hosts = {LOCAL} | {
+            host for r in spec.routes.values() if own.serves(r.name) for host in r.hosts
+        }
+        if own.groups is not None or own.routes is not None:
+            self.scope = self._seen()
 
     def only(self, models: frozenset[ModelId] | None) -> "Catalog":
         """The same for a client that may use just these models; None = all of them."""
@@ -74,8 +87,13 @@ class Catalog:
             view.models = tuple(model for model in self.models if model.id in models)
             view._allowed = self._allowed & models  # noqa: SLF001 - a copy of this very one
             view.routes = {r: model for r, model in self.routes.items() if model in models}
+            view.scope = view._seen()  # noqa: SLF001
             self._views[models] = view
         return view
+
+    def _seen(self) -> Scope:
+        models = self._allowed.union(self.routes.values())
+        return {"model": models, "listener": (self._listener,), "host": self._hosts}
 
     def __contains__(self, model: object) -> bool:
         return isinstance(model, str) and model in self._allowed

@@ -7,8 +7,10 @@ none, the scheduler process knows.
 """
 
 import contextlib
+import json
 import re
 import socket
+from collections.abc import Container
 from dataclasses import replace
 from http.client import OK, HTTPConnection, HTTPException
 from pathlib import Path
@@ -45,22 +47,33 @@ def path_of_job(path: str) -> str | None:
     return found[0]
 
 
-def read(job: str) -> Response:
+Models = Container[object]
+
+
+def read(job: str, models: Models | None = None) -> Response:
     """How a job stands.
 
+    Args:
+        job: its id.
+        models: those whose jobs may be read; None = whoever knows an id may.
+
     Raises:
-        RequestError: there is none of this id, or not any more.
+        RequestError: there is none of this id that may be read, or not any more.
     """
-    return _shown(200, _document(job))
+    return _shown(200, _document(job, models))
 
 
-def cancel(job: str) -> Response:
+def cancel(job: str, models: Models | None = None) -> Response:
     """Have a job given up; one that renders already is not, and the answer says so.
 
+    Args:
+        job: its id.
+        models: those whose jobs may be given up; None = whoever knows an id may.
+
     Raises:
-        RequestError: there is none of this id, or nobody is there who could do it.
+        RequestError: there is none of this id that may be, or nobody is there who could do it.
     """
-    document = _document(job)
+    document = _document(job, models)
     if job_answers.is_over(document):
         return _shown(200, document)
     try:
@@ -72,8 +85,8 @@ def cancel(job: str) -> Response:
         ) from error
 
 
-def _document(job: str) -> bytes:
-    if is_job_id(job):
+def _document(job: str, models: Models | None) -> bytes:
+    if is_job_id(job) and (models is None or _model_of(job) in models):
         try:
             return places.job_document(job).read_bytes()
         except OSError:
@@ -83,6 +96,15 @@ def _document(job: str) -> bytes:
                     return document
     message = f"there is no job {job[:200]!r}: documents are kept for ten minutes after a job's end"
     raise RequestError(Refusal(code=Code.JOB_NOT_FOUND, message=message))
+
+
+def _model_of(job: str) -> object:
+    """None = it is not on record, and nobody's key is good for it."""
+    try:
+        record = json.loads(places.job_record(job).read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None
+    return record.get("model") if isinstance(record, dict) else None
 
 
 def _asked(method: str, path: str, within: Seconds) -> tuple[int, bytes]:

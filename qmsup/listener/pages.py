@@ -20,6 +20,7 @@ from qmsup.listener.catalog import Catalog
 from qmsup.listener.cors import METHODS, preflight_headers
 from qmsup.listener.errors import error_body
 from qmsup.listener.lease_body import lease_wanted
+from qmsup.listener.metrics_scope import within
 from qmsup.listener.records import Record, record_of, record_of_alias, record_of_route
 from qmsup.listener.routes import LOOKED_AT, RELAYED
 from qmsup.spec import ModelSpec
@@ -44,7 +45,10 @@ _OPEN = frozenset({"health", "favicon"})
 _OPERATORS = frozenset({"lease", "reload", "load", "unload", "unload_all", "get_unload"})
 """Endpoints that are no business of a client from elsewhere; with a key it is taken for the operator."""
 
-_OF_JOBS: Mapping[str, Callable[[str], Response]] = {"job": jobs.read, "cancel_job": jobs.cancel}
+_OF_JOBS: Mapping[str, Callable[[str, jobs.Models | None], Response]] = {
+    "job": jobs.read,
+    "cancel_job": jobs.cancel,
+}
 
 _RULES = (
     ("/", "greeting", "GET"),
@@ -165,7 +169,8 @@ class Pages:
         if endpoint == "lease":
             return self._lease(environ)
         if endpoint in _OF_JOBS:
-            return _OF_JOBS[endpoint](arguments["job"])
+            allowed = self._catalog if self._keys.are_there else None
+            return _OF_JOBS[endpoint](arguments["job"], allowed)
         if endpoint == "log_stream":
             return log_pages.stream(self._catalog, arguments.get("model", ""), environ)
         return self._answers[endpoint](arguments.get("model", ""))
@@ -268,8 +273,10 @@ class Pages:
 
     def _metrics(self, _: str) -> Response:
         answer = self._ask("metrics", {}, _READ)
-        text = answer.get("text", "") if isinstance(answer, dict) else ""
-        return Response(str(text), content_type=_PROMETHEUS)
+        text = str(answer.get("text", "")) if isinstance(answer, dict) else ""
+        scope = self._catalog.scope
+        shown = text if scope is None else within(text, scope)
+        return Response(shown, content_type=_PROMETHEUS)
 
     def _load(self, name: str) -> Response:
         model = self._catalog.named(name)

@@ -74,10 +74,10 @@ def routes_named(
         listener: whose port it is.
         taken: names of models, which go before.
     """
-    shown = spec.listeners[listener].routes
+    serves = spec.listeners[listener].serves
     named: dict[RouteName, ModelId] = {}
     for name, route in spec.routes.items():
-        is_shown = (shown is None or name in shown) and name not in taken
+        is_shown = serves(name) and name not in taken
         if is_shown and route.default_model and not _TEMPLATES & set(name):
             found = spec.model_named(route.default_model)
             named[name] = ModelId(route.default_model) if found is None else found.id

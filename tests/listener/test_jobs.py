@@ -150,6 +150,35 @@ def test_a_job_needs_the_ports_key() -> None:
     assert asked("POST", f"/upstream/chat{AT}/cancel", LOCKED).code == "invalid_api_key"
 
 
+@pytest.mark.parametrize("verb", ["GET", "POST"])
+@pytest.mark.parametrize("model", ["chat", "coder", None])
+def test_a_key_reads_and_cancels_the_jobs_of_its_models(
+    document: Path, model: str | None, verb: str
+) -> None:
+    if model is not None:
+        folders.job_record(JOB).write_text(json.dumps({"model": model}))
+    document.write_text('{"status": "completed"}')
+    target = AT if verb == "GET" else f"{AT}/cancel"
+
+    def status(key: str) -> int:
+        headers = {"Authorization": f"Bearer {key}"}
+        answer = call(app_of(LOCKED), environ_of(verb, target, b"", headers))
+        assert isinstance(answer, Answer)
+        return answer.status
+
+    assert status("sk-scoped") == (200 if model == "chat" else 404)
+    assert status("sk-first") == (404 if model is None else 200)
+
+
+def test_what_cannot_be_read_of_a_job_is_nobodys(document: Path) -> None:
+    headers = {"Authorization": "Bearer sk-first"}
+    for text in ("[]", "{", "[" * 100_000):
+        folders.job_record(JOB).write_text(text)
+        answer = call(app_of(LOCKED), environ_of("GET", AT, b"", headers))
+        assert isinstance(answer, Answer)
+        assert answer.code == "job_not_found"
+
+
 @pytest.mark.usefixtures("document")
 @pytest.mark.parametrize("status", [200, 409])
 def test_to_cancel_one_is_asked_of_the_scheduler_process(status: int) -> None:

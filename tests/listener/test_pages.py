@@ -68,3 +68,22 @@ def test_metrics_are_shown_as_the_scheduler_tells_them() -> None:
     assert answer.content_type == "text/plain; version=0.0.4; charset=utf-8"
     assert _client(link, LOCKED).get("/metrics").status_code == 401
     assert link.asked == [("metrics", {})]
+
+
+def test_of_metrics_a_port_and_a_key_show_what_they_are_about() -> None:
+    text = "".join(
+        f'qmsup_requests_total{{model="{model}",listener="{listener}"}} 1.0\n'
+        for model in ("chat", "coder", "gone")
+        for listener in ("main", "agents", "locked")
+    )
+    link = StandInLink(answers={"metrics": {"text": text}})
+
+    def shown(listener: ListenerName, key: str = "") -> list[str]:
+        headers = {"Authorization": f"Bearer {key}"} if key else {}
+        told = _client(link, listener).get("/metrics", headers=headers).text
+        return [line.split('"')[1] + "@" + line.split('"')[3] for line in told.splitlines()]
+
+    assert len(shown(MAIN)) == 9
+    assert shown(AGENTS) == ["coder@agents"]
+    assert len(shown(LOCKED, "sk-first")) == 9
+    assert shown(LOCKED, "sk-scoped") == ["chat@locked"]
