@@ -16,6 +16,7 @@ from qmsup.core.scheduling.effects import (
     EnsureReady,
     Grant,
     LineMoved,
+    ReadMemory,
     Recall,
     Record,
     Refuse,
@@ -28,12 +29,8 @@ from qmsup.log import Log
 _log = Log("decision")
 
 
-ORDERS = frozenset({EnsureReady, Stop, AbortStart})
-"""What is told to the owners of children."""
-
-
 class Orders:
-    """The hands of the scheduler actor. ArmWake is not among them: the actor owns the only clock."""
+    """The hands of the scheduler actor. Clock and telemetry are its own: what is for those is not done here."""
 
     def __init__(
         self,
@@ -74,8 +71,8 @@ class Orders:
                 self._on_end()
             case Remember():
                 self._remember(effect)
-            case ArmWake():
-                pass
+            case ArmWake() | ReadMemory():
+                pass  # the actor's own
             case _:
                 assert_never(effect)
 

@@ -27,7 +27,7 @@ from qmsup.actors.inbox import PollingInbox, TimeIsUp
 from qmsup.actors.job_desk import JobDesk
 from qmsup.actors.job_news import BeginJob, EndJob, KeepJob
 from qmsup.actors.life import Life
-from qmsup.actors.orders import ORDERS, Orders
+from qmsup.actors.orders import Orders
 from qmsup.actors.ownership import is_its_own
 from qmsup.actors.recovery import recovered
 from qmsup.actors.reload import Reload
@@ -284,8 +284,7 @@ class SchedulerActor(pykka.ThreadingActor):
             if type(effect) is ArmWake:
                 self._wake_at = effect.at
                 continue
-            if type(effect) in ORDERS:
-                self._watching.stir()
+            self._watching.ordered(effect)
             self._orders.carry_out(effect)
             if type(effect) is Refuse:
                 self._routes.over(effect.request)

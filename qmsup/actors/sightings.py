@@ -46,6 +46,11 @@ class LookedAt:
     """Somebody wants to see readings, and most likely will again."""
 
 
+@dataclass(frozen=True, slots=True)
+class ReadNow:
+    """Something is to be spawned: read the memory at once, tell what is new, and then MemoryRead."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MemorySeen:
     """The newest reading, to be shown; nothing is decided by it."""

@@ -14,11 +14,12 @@ from typing_extensions import override
 
 from qmsup.actors.inbox import PollingInbox, TimeIsUp
 from qmsup.actors.sampling import Sampled, Sampler, SampleReader
-from qmsup.actors.sightings import LookedAt, MemorySeen, Watched, WatchOnly
+from qmsup.actors.sightings import LookedAt, MemorySeen, ReadNow, Watched, WatchOnly
 from qmsup.core.scheduling.events import (
     CeilingChanged,
     Event,
     FootprintMeasured,
+    MemoryRead,
     MemoryReturned,
 )
 from qmsup.core.vram import cadence, ceiling
@@ -41,7 +42,7 @@ _log = Log("telemetry")
 
 
 class TelemetryActor(pykka.ThreadingActor):
-    """Tell it WatchOnly and LookedAt."""
+    """Tell it WatchOnly, LookedAt and ReadNow."""
 
     def __init__(
         self,
@@ -69,6 +70,7 @@ class TelemetryActor(pykka.ThreadingActor):
         self._rams: dict[Incarnation, MiB] = {}
         self._shown = Reading()
         self._asked_at: Seconds | None = None
+        self._is_wanted = self._is_awaited = False
         self._is_hanging = False
         self._took = Seconds(0.0)
         self._last_at = Seconds(float("-inf"))
@@ -99,6 +101,8 @@ class TelemetryActor(pykka.ThreadingActor):
                 self._watch(message)
             case LookedAt():
                 self._looked_at = _now()
+            case ReadNow():
+                self._is_wanted = True
             case TimeIsUp():
                 self._look_at_the_clock()
             case _:
@@ -154,9 +158,17 @@ class TelemetryActor(pykka.ThreadingActor):
             self._walked_at = now
             self._families.look_around()
         self._asked_at = now
+        # One that is under way already may have been read before it was wanted.
+        self._is_awaited, self._is_wanted = self._is_wanted, False
         self._sampler.ask(self._families.pids())
 
     def _take(self, sampled: Sampled) -> None:
+        self._learn(sampled)
+        if self._is_awaited:
+            self._is_awaited = False
+            self._report(MemoryRead())
+
+    def _learn(self, sampled: Sampled) -> None:
         now = _now()
         assert self._asked_at is not None, "nothing is sampled that was not asked for"
         self._took, self._last_at, self._asked_at = Seconds(now - self._asked_at), now, None
@@ -286,7 +298,7 @@ class TelemetryActor(pykka.ThreadingActor):
                 since_shown=Seconds(now - self._looked_at),
                 took=self._took,
             )
-            at = Seconds(max(now, self._last_at + interval))
+            at = now if self._is_wanted else Seconds(max(now, self._last_at + interval))
         self._inbox.wake_at(at)
 
 

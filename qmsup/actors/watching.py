@@ -6,8 +6,9 @@ from collections.abc import Callable
 import pykka
 
 from qmsup.actors.sampling import SampleReader
-from qmsup.actors.sightings import LookedAt, MemorySeen, WatchOnly, watch_only
+from qmsup.actors.sightings import LookedAt, MemorySeen, ReadNow, WatchOnly, watch_only
 from qmsup.actors.telemetry import TelemetryActor
+from qmsup.core.scheduling.effects import AbortStart, Effect, EnsureReady, ReadMemory, Stop
 from qmsup.core.scheduling.events import (
     Event,
     ProcessFailed,
@@ -22,6 +23,8 @@ from qmsup.units import Seconds
 
 _TOLD_AGAIN = Seconds(20.0)
 """So long one look at the readings stands for others."""
+_ORDERS = frozenset({EnsureReady, Stop, AbortStart})
+"""What is told to the owners of children."""
 _NO_TELEMETRY = Reading(because="no memory is read here")
 
 
@@ -50,6 +53,7 @@ class Watching:
         self._told: WatchOnly | None = None
         self._pids: dict[Incarnation, int] = {}
         self._is_stale = True
+        self._is_read_now = False
         self._shown_at = Seconds(float("-inf"))
         self.reading = _NO_TELEMETRY if open_reader is None else Reading()
         """The newest, to be shown."""
@@ -57,6 +61,13 @@ class Watching:
     def stir(self) -> None:
         """Who is there may have changed."""
         self._is_stale = True
+
+    def ordered(self, effect: Effect) -> None:
+        """Something was ordered: who is there may have changed by that, or the memory is to be read."""
+        if type(effect) in _ORDERS:
+            self._is_stale = True
+        elif type(effect) is ReadMemory:
+            self._is_read_now = True
 
     def heard(self, event: object) -> None:
         """Something was told of a child, perhaps."""
@@ -72,10 +83,15 @@ class Watching:
         self._is_stale = True
 
     def tell(self, state: State) -> None:
-        """Tell the telemetry who is there, if that is news. The first time starts it."""
-        if not self._is_stale:
-            return
-        self._is_stale = False
+        """Tell the telemetry who is there, if that is news, and then what is asked. The first time starts it."""
+        if self._is_stale:
+            self._is_stale = False
+            self._tell_who_is_there(state)
+        if self._is_read_now:
+            self._is_read_now = False
+            self._send(ReadNow())
+
+    def _tell_who_is_there(self, state: State) -> None:
         if self._telemetry is None and self._open_reader is not None:
             self._telemetry = TelemetryActor.start(
                 open_reader=self._open_reader, report=self._report
@@ -92,7 +108,7 @@ class Watching:
             self._send(LookedAt())
         return self.reading
 
-    def _send(self, message: WatchOnly | LookedAt) -> None:
+    def _send(self, message: WatchOnly | LookedAt | ReadNow) -> None:
         if self._telemetry is not None:
             with contextlib.suppress(pykka.ActorDeadError):  # it broke, or the process is ending
                 self._telemetry.tell(message)

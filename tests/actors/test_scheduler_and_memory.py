@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from qmsup.core.scheduling import memory
 from qmsup.core.vram import cadence
 from qmsup.ids import ModelId, RequestId
 from qmsup.spec import GroupSpec, ModelSpec, Pool, SchedulerSpec, Spec
@@ -188,3 +189,18 @@ def test_the_ram_pool_is_held_to_what_the_machine_has(places: Path) -> None:
         becomes(lambda: box.memory("ram_available_mib"), 50000)
         box.load("a", "b")
         becomes(box.states, ["stopped", "ready"])
+
+
+def test_a_game_that_began_since_the_last_look_is_seen_before_anything_is_spawned(
+    box: Box, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("SOON", "NOW_AND_THEN", "SELDOM"):
+        monkeypatch.setattr(cadence, name, Seconds(60.0))
+    monkeypatch.setattr(memory, "FRESH_FOR", Seconds(0.0))
+    box.settles(None, None, None)
+    box.card.foreign = 20000
+
+    box.worker.ask("r1", "b")
+
+    assert "finds 4000 MiB" in box.worker.hears(Refused).message
+    assert box.states() == ["stopped", "stopped", "stopped"]

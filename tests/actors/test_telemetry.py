@@ -10,10 +10,15 @@ import pykka
 import pytest
 
 from qmsup.actors import telemetry
-from qmsup.actors.sightings import LookedAt, MemorySeen, Watched, WatchOnly
+from qmsup.actors.sightings import LookedAt, MemorySeen, ReadNow, Watched, WatchOnly
 from qmsup.actors.telemetry import TelemetryActor
 from qmsup.actors.tree import end_actors
-from qmsup.core.scheduling.events import CeilingChanged, FootprintMeasured, MemoryReturned
+from qmsup.core.scheduling.events import (
+    CeilingChanged,
+    FootprintMeasured,
+    MemoryRead,
+    MemoryReturned,
+)
 from qmsup.core.vram import cadence
 from qmsup.core.vram.attribution import Stage
 from qmsup.core.vram.reading import Limits
@@ -223,3 +228,46 @@ def test_a_fault_of_ours_makes_readings_untrusted_for_good(
     assert not seen.reading.is_trusted
     wait_until(lambda: not box.ref.is_alive())
     assert "telemetry.broke" in [record.message for record in caplog.records]
+
+
+@pytest.fixture
+def seldom(places: Path) -> Iterator[Telemetry]:
+    """One that looks by itself every ten seconds, and has just done so."""
+    with started(ScriptedReader()) as made:
+        made.watch()
+        made.tells(lambda event: event.ceiling == 24000)
+        yield made
+
+
+def test_who_asks_for_a_reading_is_told_at_once_what_is_new_and_then_that_it_was_read(
+    seldom: Telemetry,
+) -> None:
+    seldom.sees(9500)
+    seldom.ref.tell(ReadNow())
+
+    seldom.told.waits_for(MemoryRead)
+
+    events = [type(each) for each in seldom.told.all if not isinstance(each, MemorySeen)]
+    assert events == [CeilingChanged, CeilingChanged, MemoryRead]
+    assert seldom.told.of(CeilingChanged)[-1].ceiling == 14976
+
+
+def test_a_read_that_was_begun_before_is_not_what_was_asked_for(seldom: Telemetry) -> None:
+    seldom.reader.may_answer.clear()
+    seldom.ref.tell(ReadNow())
+    wait_until(lambda: len(seldom.reader.reads) == 2)
+
+    seldom.ref.tell(ReadNow())
+    seldom.reader.may_answer.set()
+
+    wait_until(lambda: len(seldom.told.of(MemoryRead)) == 2)
+    assert len(seldom.reader.reads) == 3
+
+
+def test_where_nothing_can_be_read_that_is_told_instead(seldom: Telemetry) -> None:
+    seldom.reader.says = RuntimeError("the bus is gone")
+    seldom.ref.tell(ReadNow())
+
+    seldom.told.waits_for(MemoryRead)
+
+    assert seldom.told.of(CeilingChanged)[-1].free is None

@@ -25,6 +25,7 @@ from qmsup.core.scheduling.effects import (
     EnsureReady,
     Grant,
     LineMoved,
+    ReadMemory,
     Recall,
     Record,
     Refuse,
@@ -47,6 +48,7 @@ from qmsup.core.scheduling.events import (
     ListenerLost,
     ListenerSuspected,
     LoadAsked,
+    MemoryRead,
     MemoryReturned,
     Outcome,
     PinAsked,
@@ -359,6 +361,7 @@ def _peak(words: list[str]) -> Event:
 _COMMANDS: dict[str, Callable[[list[str]], Event]] = {
     "reading": _reading,
     "blind": lambda _: CeilingChanged(),
+    "looked": lambda _: MemoryRead(),
     "back": _back,
     "peak": _peak,
     "lease": _lease,
@@ -401,8 +404,8 @@ def words_of(effect: Effect) -> str:
             words = f"answer {effect.ask} {word}"
         case Recall():
             words = f"recall {effect.listener}"
-        case EndProcess():
-            words = "end"
+        case EndProcess() | ReadMemory():
+            words = "end" if isinstance(effect, EndProcess) else "read"
         case Record() | Remember() | ArmWake():
             words = ""
         case _:

@@ -202,6 +202,7 @@ _RULES: list[tuple[str, Callable[[random.Random], Values], float]] = [
     ),
     ("drain_the_box", lambda d: {"is_draining": _likely(d, 0.3), "is_so": True}, 0.5),
     ("read_the_card", _reading, 3),
+    ("read_what_was_asked_for", lambda _: {}, 5),
     ("lose_sight_of_the_card", lambda _: {"is_so": True}, 0.7),
     ("give_memory_back", lambda d: {"pick": _pick(d), "is_whole": _likely(d, 0.7)}, 4),
     ("measure", lambda d: {"pick": _pick(d), "is_so": True}, 0.5),

@@ -15,6 +15,7 @@ from qmsup.core.scheduling.events import (
     FootprintMeasured,
     LeaseRenewed,
     LeaseRequested,
+    MemoryRead,
     MemoryReturned,
     PinAsked,
     ReleaseAsked,
@@ -126,6 +127,11 @@ class Wishes(RuleBasedStateMachine):
             )
         )
 
+    @rule()
+    def read_what_was_asked_for(self) -> None:
+        if self.scheduler.state.memory.looking is not None:
+            self.tell(MemoryRead())
+
     @rule(is_so=RARELY)
     def lose_sight_of_the_card(self, is_so: bool) -> None:
         if is_so:
@@ -190,6 +196,10 @@ class Wishes(RuleBasedStateMachine):
                 child = state.models[effect.model].child
                 size = 0 if child is None else memory.size_of(state, child.spec)
                 assert size <= self.card.free, "what is started finds room"
+                age = self.now - state.memory.read_at
+                assert not size or age <= memory.FRESH_FOR or state.memory.looking is None, (
+                    "what is started finds it by a reading of this moment, or none came in time"
+                )
             if isinstance(effect, EnsureReady | Grant) and state.is_draining:
                 assert effect.cause != state.event or self.is_repeated(effect), (
                     "a box that is drained takes no work"

@@ -84,6 +84,13 @@ class EnsureReady:
 
 
 @message
+class ReadMemory:
+    """Have the memory read anew, now: something is to be spawned. What is new is told as ever, and then MemoryRead."""
+
+    cause: EventNumber
+
+
+@message
 class Stop:
     """Have a model's owner stop this incarnation. Ends in ProcessStopped or ProcessFailed, always."""
 
@@ -170,6 +177,7 @@ Effect = (
     | Cut
     | LineMoved
     | TellLoading
+    | ReadMemory
     | EnsureReady
     | Stop
     | AbortStart

@@ -318,6 +318,11 @@ class MemoryReturned:
     free: MiB
 
 
+@message
+class MemoryRead:
+    """What was asked for by ReadMemory is done: what has changed since was told before this, if it can be read."""
+
+
 class SeenBy(StrEnum):
     """How a child's use of memory became known."""
 
@@ -384,6 +389,7 @@ Event = (
     | DrainAsked
     | CeilingChanged
     | MemoryReturned
+    | MemoryRead
     | FootprintMeasured
     | ConfigApplied
     | Recovered

@@ -178,6 +178,11 @@ def _swap(swap: Swap, now: Seconds) -> str:
             f"{swap.target} is to be loaded, begun {since} ago:"
             f" GPU memory of what has stopped is on its way back; {waiting}"
         )
+    if swap.phase is SwapPhase.LOOKING:
+        return (
+            f"{swap.target} is to be loaded, begun {since} ago:"
+            f" it is being looked whether the GPU has room for it; {waiting}"
+        )
     if swap.phase is SwapPhase.RENDERING:
         return (
             f"{swap.target} is to be loaded, begun {since} ago:"

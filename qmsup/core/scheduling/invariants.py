@@ -140,6 +140,11 @@ def _of_a_swap(state: State, swap: Swap, model: Model) -> Iterator[str]:
         swap.is_aborting or not (state.memory.returning or state.memory.taking)
     ):
         yield f"the swap to {swap.target} waits for memory that does not come back"
+    looking = state.memory.looking
+    if swap.phase is SwapPhase.LOOKING and (
+        swap.is_aborting or looking is None or looking.alarm is None or not looking.alarm.is_live
+    ):
+        yield f"the swap to {swap.target} waits for a reading that nobody was asked for"
     if swap.phase is SwapPhase.RENDERING and (swap.is_aborting or not is_locked_out(state, model)):
         yield f"the swap to {swap.target} waits for a render that has ended"
     if swap.phase is SwapPhase.LOADING:

@@ -7,9 +7,10 @@ account: the budget alone decides, as it does on a box without telemetry.
 from collections.abc import Collection, Iterable
 from typing import NamedTuple
 
+from qmsup.core.scheduling.effects import ReadMemory
 from qmsup.core.scheduling.records import Child, Model, Swap, SwapPhase
 from qmsup.core.scheduling.state import State
-from qmsup.core.scheduling.stock import Returning, Taking
+from qmsup.core.scheduling.stock import Looking, Returning, Taking
 from qmsup.errors import Code, Refusal
 from qmsup.ids import Incarnation, ModelId
 from qmsup.spec import ModelSpec
@@ -17,6 +18,10 @@ from qmsup.units import MiB, Seconds
 
 MEMO_LASTS = Seconds(30.0)
 """So long a model that found no room is not tried again, unless some is freed."""
+FRESH_FOR = Seconds(0.25)
+"""A reading that old is good enough to spawn by: no program takes much of a GPU in less."""
+_LOOK_WITHIN = Seconds(0.5)
+"""A driver answers within some milliseconds. For one that does not, nobody waits longer than this."""
 _NONE = MiB(0)
 
 
@@ -82,6 +87,29 @@ def lack_now(state: State, model: Model) -> Lack | None:
     unseen = sum(entry.unseen for entry in state.memory.returning.values())
     room = MiB(free - sum(_claim(state, swap) for swap in others) - _taken_unseen(state) - unseen)
     return Lack(need, room) if need > room else None
+
+
+def is_to_be_read(state: State, model: Model) -> bool:
+    """Whether the newest reading is too old to spawn by. While none can be trusted, none is asked for."""
+    memory = state.memory
+    if memory.free is None or not size_of(state, model.spec):
+        return False
+    return state.now - memory.read_at > FRESH_FOR
+
+
+def look(state: State) -> None:
+    """Have the memory read, unless that is under way."""
+    if state.memory.looking is None:
+        looking = state.memory.looking = Looking()
+        looking.alarm = state.deadlines.add(Seconds(state.now + _LOOK_WITHIN), looking)
+        state.emit(ReadMemory(cause=state.event))
+
+
+def looked(state: State) -> None:
+    """It has been read, or is waited for no longer."""
+    if (looking := state.memory.looking) is not None:
+        state.deadlines.cancel(looking.alarm)
+        state.memory.looking = None
 
 
 def is_on_its_way(state: State, model: Model, swap: Swap) -> bool:

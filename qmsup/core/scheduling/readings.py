@@ -44,6 +44,21 @@ def returned(state: State, event: MemoryReturned) -> None:
     _go_on(state)
 
 
+def read(state: State) -> None:
+    """The memory is as was told, at this moment."""
+    state.memory.read_at = state.now
+    memory.looked(state)
+    swaps.memory_read(state)
+    state.stir_all()
+
+
+def is_late(state: State) -> None:
+    """A reading that was asked for does not come: what is known has to do."""
+    memory.looked(state)
+    swaps.memory_read(state)
+    state.stir_all()
+
+
 def is_overdue(state: State, entry: Returning | Taking) -> None:
     """What has not come back by now, or has not been seen to be taken, is not waited for."""
     if isinstance(entry, Returning):
@@ -72,6 +87,7 @@ def measured(state: State, event: FootprintMeasured) -> None:
 
 def _now_free(state: State, free: MiB | None) -> None:
     state.memory.free = free
+    state.memory.read_at = state.now
     for entry in state.memory.returning.values():
         entry.unseen = MiB(0)
     for model in state.models.values():

@@ -12,7 +12,7 @@ from qmsup.core.scheduling.deadlines import Alarm
 from qmsup.core.scheduling.events import SeenBy
 from qmsup.core.scheduling.holds import Conversation, Holds
 from qmsup.core.scheduling.line import Waiter
-from qmsup.core.scheduling.stock import Guard, Memo, Returning, Taking
+from qmsup.core.scheduling.stock import Guard, Looking, Memo, Returning, Taking
 from qmsup.ids import (
     AskId,
     Incarnation,
@@ -108,6 +108,8 @@ class SwapPhase(StrEnum):
     """What was stopped is gone, and its memory is on its way back."""
     RENDERING = "rendering"
     """A render has begun meanwhile, and nothing that is no render is spawned beside one."""
+    LOOKING = "looking"
+    """Whether there is room is read anew, as the last reading is not of this moment."""
     LOADING = "loading"
 
 
@@ -353,6 +355,7 @@ Due = (
     | Missing
     | Returning
     | Taking
+    | Looking
     | Lease
     | Waiter
     | Listener

@@ -41,6 +41,7 @@ from qmsup.core.scheduling.events import (
     ListenerLost,
     ListenerSuspected,
     LoadAsked,
+    MemoryRead,
     MemoryReturned,
     PinAsked,
     ProcessFailed,
@@ -68,7 +69,7 @@ from qmsup.core.scheduling.records import (
     Places,
 )
 from qmsup.core.scheduling.state import State
-from qmsup.core.scheduling.stock import Guard, Returning, Taking
+from qmsup.core.scheduling.stock import Guard, Looking, Returning, Taking
 from qmsup.ids import Incarnation
 from qmsup.spec import Spec
 from qmsup.units import Seconds
@@ -157,7 +158,7 @@ def _take(state: State, event: Event) -> None:
             _take_of_child(state, event)
         case LeaseRequested() | LeaseRenewed() | ReleaseAsked():
             _take_of_job(state, event)
-        case CeilingChanged() | MemoryReturned() | FootprintMeasured():
+        case CeilingChanged() | MemoryReturned() | MemoryRead() | FootprintMeasured():
             _take_of_memory(state, event)
         case _:
             _take_of_operator(state, event)
@@ -206,13 +207,15 @@ def _take_of_job(state: State, event: LeaseRequested | LeaseRenewed | ReleaseAsk
 
 
 def _take_of_memory(
-    state: State, event: CeilingChanged | MemoryReturned | FootprintMeasured
+    state: State, event: CeilingChanged | MemoryReturned | MemoryRead | FootprintMeasured
 ) -> None:
     match event:
         case CeilingChanged():
             readings.changed(state, event)
         case MemoryReturned():
             readings.returned(state, event)
+        case MemoryRead():
+            readings.read(state)
         case FootprintMeasured():
             readings.measured(state, event)
         case _:
@@ -284,7 +287,7 @@ def _time_has_come(state: State, due: Due) -> None:
 
 
 def _time_has_come_for_residents(
-    state: State, due: Idle | Law | Guard | Missing | Returning | Taking
+    state: State, due: Idle | Law | Guard | Missing | Returning | Taking | Looking
 ) -> None:
     match due:
         case Idle(model=model):
@@ -297,5 +300,7 @@ def _time_has_come_for_residents(
             recovery.time_is_up(state, due)
         case Returning() | Taking():
             readings.is_overdue(state, due)
+        case Looking():
+            readings.is_late(state)
         case _:
             assert_never(due)

@@ -64,6 +64,17 @@ class Taking:
     alarm: Alarm | None = None
 
 
+@dataclass(slots=True, eq=False)
+class Looking:
+    """A reading has been asked for.
+
+    Attributes:
+        alarm: when it is waited for no longer.
+    """
+
+    alarm: Alarm | None = None
+
+
 @dataclass(slots=True)
 class Memory:
     """The GPU memory by the newest reading.
@@ -77,6 +88,8 @@ class Memory:
         ram_ceiling: of the machine's memory; None = nothing but its budget is known.
         taking: what children that became ready since that reading took.
         footprints: what a model with these arguments was measured to take.
+        read_at: when the newest reading came. One that says nothing new is told only to who asked for it.
+        looking: a reading that was asked for.
         seen_whole: those of them that telemetry saw. A load log tells less: not what the driver takes for itself.
     """
 
@@ -89,6 +102,8 @@ class Memory:
     taking: dict[Incarnation, Taking] = field(default_factory=dict)
     footprints: dict[tuple[ModelId, tuple[str, ...]], MiB] = field(default_factory=dict)
     seen_whole: set[tuple[ModelId, tuple[str, ...]]] = field(default_factory=set)
+    read_at: Seconds = Seconds(float("-inf"))
+    looking: Looking | None = None
 
 
 @dataclass(slots=True, eq=False)

@@ -1,6 +1,7 @@
 """Swaps: stop an evict set, then load a target. EVICTING, LOADING, done; or failed, or aborted, from anywhere.
 
-In between it may have to wait, for memory (SETTLING) or for the end of a render that has begun since (RENDERING).
+In between it may have to wait: for memory (SETTLING), for a reading of it (LOOKING), or for the end of a render that
+has begun since (RENDERING).
 A swap is ended by reports about exactly the incarnations it asked for, in whatever order they come.
 """
 
@@ -99,6 +100,13 @@ def renders_moved(state: State) -> None:
             _go_on(state, swap)
 
 
+def memory_read(state: State) -> None:
+    """Loads that waited for a reading go on by what is known now."""
+    for swap in list(state.swaps.values()):
+        if swap.phase is SwapPhase.LOOKING:
+            _go_on(state, swap, looks=False)
+
+
 def loaded(state: State, swap: Swap) -> None:
     """The target answers requests."""
     model = state.models[swap.target]
@@ -148,8 +156,14 @@ def ended(state: State, swap: Swap) -> None:
     _close(state, state.models[swap.target])
 
 
-def _go_on(state: State, swap: Swap) -> None:
-    """What had to stop is gone: load the target, once its memory is back and if there is room."""
+def _go_on(state: State, swap: Swap, *, looks: bool = True) -> None:
+    """What had to stop is gone: load the target, once its memory is back and if there is room.
+
+    Args:
+        state: changed.
+        swap: has nothing left to stop.
+        looks: whether an old reading is made anew first.
+    """
     model = state.models[swap.target]
     if swap.is_aborting:
         ended(state, swap)
@@ -157,6 +171,9 @@ def _go_on(state: State, swap: Swap) -> None:
         swap.phase = SwapPhase.RENDERING
     elif memory.is_on_its_way(state, model, swap):
         swap.phase = SwapPhase.SETTLING
+    elif looks and memory.is_to_be_read(state, model):
+        swap.phase = SwapPhase.LOOKING
+        memory.look(state)
     elif (lack := memory.lack_now(state, model)) is not None:
         _find_no_room(state, model, swap, lack)
     else:

@@ -230,6 +230,11 @@ def wait_for_no_render(state: State) -> None:
     swap.left, swap.phase = set(), SwapPhase.RENDERING
 
 
+def look_at_nothing(state: State) -> None:
+    swap = evicting(state)
+    swap.left, swap.phase = set(), SwapPhase.LOOKING
+
+
 def count_down_in_use(state: State) -> None:
     state.models[A].idle = state.deadlines.add(Seconds(9.0), state.models[A])
 
@@ -283,6 +288,7 @@ BREAKS: dict[str, Callable[[State], None]] = {
     "while the scheduler ends": end_with_a_waiter,
     "while the box is drained": drain_with_a_waiter,
     "memory that does not come back": settle_for_nothing,
+    "waits for a reading that nobody": look_at_nothing,
     "waits for a render that has ended": wait_for_no_render,
     "a is about to be unloaded": count_down_in_use,
     "a has no place": leave_what_has_no_place,

@@ -71,13 +71,15 @@ STORIES = {
         at 1      ->
         a1 gone   ->
         at 3.9    ->
-        at 4      -> load b2
+        at 4      -> read
+        looked    -> load b2
         """,
     "memory that did not come back is not there": """
         reading free=800 a1=400 ->
         r1 asks b -> stop a1, loading r1
         a1 gone   ->
-        at 3      -> refuse r1 insufficient_vram
+        at 3      -> read
+        looked    -> refuse r1 insufficient_vram
         r2 asks b -> refuse r2 insufficient_vram
         """,
     "without trust nothing is waited for": """
@@ -185,7 +187,8 @@ def test_a_refusal_stands_until_memory_is_freed() -> None:
         reading free=800 a1=400 ->
         r1 asks b -> stop a1, loading r1
         a1 gone   ->
-        at 3      -> refuse r1 insufficient_vram
+        at 3      -> read
+        looked    -> refuse r1 insufficient_vram
         reading free=950 ->
         """
     )
@@ -206,7 +209,8 @@ def test_a_refusal_stands_for_a_while(said: str) -> None:
         reading free=800 a1=400 ->
         r1 asks b -> stop a1, loading r1
         a1 gone   ->
-        at 3      -> refuse r1 insufficient_vram
+        at 3      -> read
+        looked    -> refuse r1 insufficient_vram
         blind     ->
         r2 asks b -> refuse r2 insufficient_vram
         at 32     ->
@@ -238,7 +242,8 @@ def test_a_load_that_found_no_room_in_the_end_is_told_to_have_failed() -> None:
         reading free=800 a1=400 ->
         r1 asks b -> stop a1, loading r1
         a1 gone   ->
-        at 3      -> refuse r1 insufficient_vram
+        at 3      -> read
+        looked    -> refuse r1 insufficient_vram
         """
     )
 

@@ -82,7 +82,8 @@ def test_a_load_takes_only_what_others_have_not_yet_to_claim() -> None:
     two_swaps().play("""
         back a1 400 400 -> load b3
         c2 gone   ->
-        at 3      -> refuse r2 insufficient_vram
+        at 3      -> read
+        looked    -> refuse r2 insufficient_vram
         """)
 
 
@@ -156,7 +157,8 @@ def test_what_comes_back_unseen_is_waited_for_no_longer_than_so_long() -> None:
         at 2      ->
         r2 asks b -> stop a1, loading r2
         a1 gone   ->
-        at 5      -> load b2
+        at 5      -> read
+        looked    -> load b2
         """)
 
 
@@ -172,7 +174,8 @@ def test_what_a_child_took_is_believed_after_a_while() -> None:
     assert unseen.wake == 3.0
 
     unseen.now = 3.0
-    assert unseen.say("woke") == "load b2, loading r2"
+    assert unseen.say("woke") == "read, loading r2"
+    assert unseen.say("looked") == "load b2"
 
 
 def test_a_swap_that_is_given_up_takes_nothing() -> None:
