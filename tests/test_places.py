@@ -1,3 +1,4 @@
+import os
 import stat
 from pathlib import Path
 
@@ -25,6 +26,23 @@ def test_a_users_own_come_first(monkeypatch: pytest.MonkeyPatch) -> None:
     assert places.scheduler_socket() == Path("/run/user/1000/qmsup/scheduler.sock")
     assert places.lock_file() == Path("/u/state/qmsup/scheduler.lock")
     assert places.sockets_lock_file().name != places.lock_file().name  # the folders may be one
+
+
+def test_the_copy_put_in_force_last_is_the_youngest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("QMSUP_STATE_DIR", str(tmp_path))
+    assert places.youngest_config_copy() is None
+    places.config_copies().mkdir()
+    for name, age in (("a", 3), ("b", 1), ("c", 2)):
+        path = places.config_copies() / f"{name}.yaml"
+        path.touch()
+        os.utime(path, ns=(0, 10**18 - age))
+
+    youngest = places.youngest_config_copy()
+
+    assert youngest is not None
+    assert youngest.path.name == "b.yaml"
 
 
 def test_what_the_operator_says_is_taken_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:

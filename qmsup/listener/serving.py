@@ -10,7 +10,10 @@ from qmsup.listener.deployment import Deployment, WsgiApp
 from qmsup.listener.inline import Inline, inline_for
 from qmsup.listener.link import Link
 from qmsup.listener.relay.engine import RelayOptions
+from qmsup.log import Log
 from qmsup.spec import Spec
+
+_log = Log("worker")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,6 +42,20 @@ def serving_of(spec: Spec, deployment: Deployment, link: Link, cfg: Config) -> S
         access_log=spec.access_log,
     )
     return Serving(spec=spec, app=app, inline=inline_for(app, cfg), options=options)
+
+
+def first_serving(deployment: Deployment, link: Link, cfg: Config) -> Serving:
+    """The same for a worker that begins: by what came in force since its master read the configuration, if anything.
+
+    It will be told by the scheduler in a moment; until then a key that was taken away would be good here.
+    """
+    if (newer := deployment.newer_copy()) is not None:
+        try:
+            return read_serving(newer, deployment, link, cfg)
+        except ConfigError as error:
+            for problem in error.problems:
+                _log.error("worker.keeps_configuration", file=str(newer), because=problem)
+    return serving_of(deployment.spec, deployment, link, cfg)
 
 
 def read_serving(path: Path, deployment: Deployment, link: Link, cfg: Config) -> Serving:

@@ -37,9 +37,10 @@ from qmsup.listener.inline import READ, Relayed
 from qmsup.listener.link import Link
 from qmsup.listener.relay.engine import Engine, RelayOptions
 from qmsup.listener.relay.watch import Order
-from qmsup.listener.serving import Serving, read_serving, serving_of
+from qmsup.listener.serving import Serving, first_serving, read_serving
 from qmsup.listener.unreadable import refuse
 from qmsup.log import Log
+from qmsup.spec import Spec
 from qmsup.transport import context
 from qmsup.units import Seconds
 
@@ -121,7 +122,8 @@ class RelayWorker(gthread.ThreadWorker):
     @override
     def load_wsgi(self) -> None:
         deployment = self._deployment
-        self._serving = serving_of(deployment.spec, deployment, self.link, self.cfg)
+        self._serving = first_serving(deployment, self.link, self.cfg)
+        self._follow(self._serving.spec, deployment.spec)
         self.link.on_configured = self._read_version
         self.wsgi = self._call_app  # type: ignore[assignment]  # the stubs want a mutable mapping
 
@@ -185,13 +187,16 @@ class RelayWorker(gthread.ThreadWorker):
             _log.exception("worker.keeps_configuration", version=version)
             return
         former, self._serving = self._serving.spec, serving
-        spec = serving.spec
-        self.link.grace = spec.scheduler_grace
+        self._follow(serving.spec, former)
         self.engine.dismiss()  # who looks on comes again, and shows a key that is good now
+        _log.info("worker.configured", version=version)
+
+    def _follow(self, spec: Spec, former: Spec) -> None:
+        """Have the rest of this process go by what is in force now."""
+        self.link.grace = spec.scheduler_grace
         self.cfg.set("accesslog", "-" if spec.access_log else None)
         if (former.log_level, former.log_format) != (spec.log_level, spec.log_format):
             log.set_up(level=spec.log_level, style=spec.log_format)
-        _log.info("worker.configured", version=version)
 
     # ---- in a pool thread
 

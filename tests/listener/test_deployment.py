@@ -2,6 +2,8 @@ from pathlib import Path
 
 import pytest
 
+from qmsup import places as where
+from qmsup.actors.copies import keep_copy
 from qmsup.errors import ConfigError
 from qmsup.listener.app import create
 from qmsup.listener.deployment import deployment_from_environment, deployment_of
@@ -28,6 +30,18 @@ def test_a_deployment_names_its_listener_and_makes_our_app(config: Path) -> None
     assert deployment.listener == "agents"
     assert deployment.spec.listeners[deployment.listener].port == 8081
     assert deployment.make_app is create
+
+
+def test_what_came_in_force_since_it_was_read_is_known(places: Path) -> None:
+    config = places / "qmsup.yaml"
+    config.write_text(CONFIG)
+    keep_copy("models: {}", where.config_copies())
+    deployment = deployment_of("main", config)
+    assert deployment.newer_copy() is None
+
+    second = keep_copy(CONFIG, where.config_copies())
+    assert deployment.newer_copy() == second.path
+    assert deployment_of("main", config).newer_copy() is None
 
 
 def test_an_unknown_listener_is_named_with_the_nearest(config: Path) -> None:

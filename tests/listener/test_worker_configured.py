@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 
 from qmsup import places as our_places
@@ -84,6 +85,42 @@ def test_a_version_that_cannot_be_used_changes_nothing(both: Both, places: Path)
         client.sendall(post(STREAM))
         read_until(client, b"hello")
     scheduler.hears(Beat, lambda beat: beat.configured == "gone")
+
+
+def test_a_worker_that_is_started_anew_begins_with_what_is_in_force(
+    both: Both, places: Path
+) -> None:
+    running, scheduler = both
+    our_places.make_private(our_places.config_copies())
+    copy = Path(version(places, "two", apiKeys=["k"]).path)
+    copy.rename(our_places.config_copies() / "two.yaml")
+
+    (worker,) = psutil.Process(running.process.pid).children()
+    worker.kill()
+    scheduler.hears(Hello, count=2)
+
+    with running.connect() as client:
+        client.sendall(post(STREAM))
+        assert read_until(client, b"}}").startswith(b"HTTP/1.1 401 ")
+    assert "worker.configured" not in running.log(), "nobody told it of that version"
+
+
+def test_a_copy_that_a_new_worker_cannot_use_leaves_it_what_its_master_has(
+    both: Both, places: Path
+) -> None:
+    running, scheduler = both
+    our_places.make_private(our_places.config_copies())
+    (our_places.config_copies() / "bad.yaml").write_text("models: {m: {}}")
+
+    (worker,) = psutil.Process(running.process.pid).children()
+    worker.kill()
+    scheduler.hears(Hello, count=2)
+
+    running.logs("models.m.cmd: ")
+    with upstream(saying(plain(b"hello"))) as child, running.connect() as client:
+        scheduler.on_ask = lambda ask: [grant(ask, child.where)]
+        client.sendall(post(STREAM))
+        read_until(client, b"hello")
 
 
 def test_of_two_versions_the_later_one_stays(both: Both, places: Path) -> None:
