@@ -12,6 +12,7 @@ from qmsup.listener.asking import Scheduler
 from qmsup.listener.auth import Keys
 from qmsup.listener.body import Environ
 from qmsup.listener.catalog import Catalog
+from qmsup.listener.circles import Circles
 from qmsup.listener.cors import cors_headers
 from qmsup.listener.errors import error_body, error_headers, status_line
 from qmsup.listener.hardening import SAFE_HEADERS
@@ -39,11 +40,21 @@ _log = Log("listener")
 class App:
     """One listener's app. It is called from many threads, and keeps nothing between calls."""
 
-    __slots__ = ("_catalog", "_idle_paths", "_keys", "_max_body", "_note", "_pages", "_routes")
+    __slots__ = (
+        "_catalog",
+        "_circles",
+        "_idle_paths",
+        "_keys",
+        "_max_body",
+        "_note",
+        "_pages",
+        "_routes",
+    )
 
     def __init__(self, spec: Spec, listener: ListenerName, link: Scheduler) -> None:
         self._catalog = Catalog(spec, listener)
         self._keys = Keys(spec.listeners[listener].api_keys)
+        self._circles = Circles(spec.listeners[listener])
         self._max_body = spec.max_body
         self._routes = Routes(spec, listener, self._catalog)
         self._idle_paths = tuple(re.compile(pattern) for pattern in spec.looked_at_only)
@@ -55,9 +66,10 @@ class App:
     ) -> Iterable[bytes] | Order:
         """Answer as WSGI says, or return an order: then `start_response` was not called."""
         try:
-            if self._routes.concerns(environ):
-                return self._routes.order_for(environ, self._max_body, self._keys.check(environ))
-            return self._answer(environ, start_response)
+            answer = self._answer(environ, start_response)
+            if isinstance(answer, RelayOrder):
+                return self._circles.marked(answer, environ)
+            return answer  # noqa: TRY300 - what raises is here
         except RequestError as error:
             request = new_request_id()
             if concerns_a_model(environ):
@@ -67,6 +79,8 @@ class App:
             return _broken(environ, start_response)
 
     def _answer(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes] | Order:
+        if self._routes.concerns(environ):
+            return self._routes.order_for(environ, self._max_body, self._keys.check(environ))
         method, path = environ["REQUEST_METHOD"], environ["PATH_INFO"]
         if method == "POST" and (relayed := RELAYED.get(path)) is not None:
             access = self._keys.check(environ)
