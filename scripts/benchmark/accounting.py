@@ -1,5 +1,6 @@
 """What processes use, read from the kernel: CPU time, memory, threads, and who descends from whom."""
 
+import math
 import os
 import time
 from collections.abc import Iterable
@@ -34,6 +35,12 @@ def _stat(pid: int) -> list[str]:
         return (_PROC / str(pid) / "stat").read_text().rpartition(")")[2].split()
     except OSError:
         return []
+
+
+def started_at(pid: int) -> float:
+    """When a process was started, in seconds since boot (CLOCK_BOOTTIME), to 10 ms; nan when it is gone."""
+    fields = _stat(pid)
+    return int(fields[19]) / _TICKS if fields else math.nan
 
 
 def descendants(root: int) -> list[int]:

@@ -13,6 +13,7 @@ from scripts.benchmark.plans import Plan
 from scripts.benchmark.scenarios import (
     cold,
     crowd,
+    death,
     decisions,
     grants,
     leaving,
@@ -31,6 +32,7 @@ def run_all(course: Course) -> list[Row]:
     rows = [*real_children(course), *canned_children(course)]
     if course.with_qmsup:
         rows += [*crowd.measure(course), *cold.measure(course), *decisions.measure(course)]
+        rows += death.measure(course)
     return rows
 
 

@@ -12,8 +12,8 @@ from tests.support.streams import RawStream
 
 pytestmark = pytest.mark.system
 
-_STREAMS = 20
-_WAITERS = 8
+_STREAMS = 50
+_WAITERS = 20
 _TOKENS = 240
 
 

@@ -1,3 +1,4 @@
+import math
 import os
 import subprocess
 import sys
@@ -44,3 +45,14 @@ def test_descendants_are_found_over_generations() -> None:
     finally:
         os.killpg(process.pid, 9)
         process.wait()
+
+
+def test_when_a_process_started_is_told_by_the_clock_that_counts_from_boot() -> None:
+    before = time.clock_gettime(time.CLOCK_BOOTTIME)
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        started = accounting.started_at(process.pid)
+        after = time.clock_gettime(time.CLOCK_BOOTTIME)
+        process.communicate(b"")
+
+    assert before - 0.02 <= started <= after
+    assert math.isnan(accounting.started_at(process.pid))
