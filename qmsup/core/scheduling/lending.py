@@ -17,14 +17,16 @@ _NOT = Seconds(0.0)
 def for_how_long(state: State, model: Model, listener: Listener) -> Seconds:
     """How long the lease that is being offered may be kept, from now; 0 = it ends with its work.
 
-    Only while nobody waits, and only where the end of a single request decides nothing: renders lock others out, and
-    with `holdOn: always` each end begins a hold.
+    Only while nobody waits and there is room for others, where one request has just followed another, and where the
+    end of a single one decides nothing: renders lock others out, and with `holdOn: always` each end begins a hold.
     """
     scheduler = state.spec.scheduler
     if (
         not listener.lends
         or state.line.size
         or scheduler.hold_on is HoldOn.ALWAYS
+        or not _is_hot(model, Seconds(state.now - scheduler.lend))
+        or len(model.leases) >= model.limit
         or model.running_spec.renders
         or _is_closing_down(state)
     ):
@@ -32,6 +34,12 @@ def for_how_long(state: State, model: Model, listener: Listener) -> Seconds:
     if scheduler.lend > 0:
         state.lent_to[listener.worker] = None
     return scheduler.lend
+
+
+def _is_hot(model: Model, since: Seconds) -> bool:
+    """Whether a request was served lately: one that comes alone is likely to be followed by nothing."""
+    is_proven = model.child is not None and model.child.has_served
+    return is_proven and (len(model.leases) > 1 or model.idle_since >= since)
 
 
 def is_unwanted(state: State) -> bool:

@@ -104,12 +104,52 @@ def test_while_somebody_waits_none_is_lent() -> None:
 
 
 def test_at_the_limit_what_others_only_keep_comes_back() -> None:
-    desk = _desk(spec_of("a b", slots=1))
+    desk = _desk(spec_of("a b", slots=2))
     desk.say("w2 joins lends")
     desk.say("r1 asks a")
+    desk.say("r2 asks a from=w2")
 
-    assert desk.say("r2 asks a from=w2") == "r2 at 1, recall w1"
-    assert desk.say("r1 ends") == "grant r2"
+    assert desk.say("r3 asks a from=w2") == "r3 at 1, recall w1"
+    assert desk.say("r1 ends") == "grant r3"
+
+
+def test_the_last_place_is_left_to_others() -> None:
+    desk = _desk(spec_of("a b", slots=2))
+
+    desk.say("r1 asks a")
+    assert _lent(desk) > 0
+    desk.say("r2 asks a")
+    assert _lent(desk) == 0.0
+
+
+def test_a_request_that_comes_alone_is_lent_nothing() -> None:
+    desk = Desk(spec_of("a b"))
+    for words in ("w1 joins lends", "r0 asks a", "a1 ready"):
+        desk.say(words)
+    assert _lent(desk) == 0.0
+    desk.say("r0 ends")
+
+    desk.now = 0.06
+    desk.say("r1 asks a")
+    assert _lent(desk) == 0.0
+    desk.now = 5.0
+    desk.say("r2 asks a")
+    assert _lent(desk) > 0, "beside another one"
+    for words in ("r1 ends", "r2 ends"):
+        desk.say(words)
+    desk.now = 5.05
+    desk.say("r3 asks a")
+    assert _lent(desk) > 0, "right after another one"
+
+
+def test_nothing_is_lent_of_a_child_that_has_served_nobody_yet() -> None:
+    desk = Desk(spec_of("a b"))
+    for words in ("w1 joins lends", "r0 asks a", "r1 asks a"):
+        desk.say(words)
+
+    desk.say("a1 ready")
+
+    assert [e.lent for e in desk.effects if isinstance(e, Grant)] == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("order", ["close x", "shutdown"])
