@@ -1,6 +1,7 @@
 """`qmsup listener NAME`: one port, served by gunicorn with our worker class."""
 
 import resource
+import signal
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -109,6 +110,9 @@ def command(name: str, config: Path) -> None:
     """Run the listener NAME alone, for a supervisor that runs the scheduler beside it."""
     from qmsup import log
 
+    signal.signal(
+        signal.SIGHUP, signal.SIG_IGN
+    )  # until gunicorn listens to it; the file is read now
     try:
         deployment = deployment_of(name, config)
     except ConfigError as error:

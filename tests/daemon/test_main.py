@@ -1,5 +1,6 @@
 """The scheduler process: how it starts, what stands in its way, and with which code it ends."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -77,6 +78,22 @@ def test_it_serves_refuses_a_second_one_and_ends_when_told(places: Path) -> None
     with qmsup("scheduler", config) as third:
         third.says('"epoch": 2')
         assert third.stop(signal.SIGINT) == Exit.OK
+
+
+@pytest.mark.parametrize("verb", ["scheduler", "serve"])
+def test_a_reload_asked_for_in_its_first_moment_ends_nothing(places: Path, verb: str) -> None:
+    text = configuration(places, {"m": fake()}).read_bytes()
+    slow = places / "slow.yaml"
+    os.mkfifo(slow)
+    with qmsup(verb, slow) as starting:
+        with slow.open("wb") as file:  # it is about to read its configuration
+            starting.process.send_signal(signal.SIGHUP)
+            file.write(text)
+        if verb == "scheduler":
+            starting.says(STARTED)
+        else:  # which reads the file a second time
+            starting.says("member.started")
+        assert starting.stop(signal.SIGTERM) == Exit.OK
 
 
 def test_another_ones_sockets_are_not_taken(places: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """What the verbs that start processes have in common."""
 
+import signal
 from pathlib import Path
 
 import click
@@ -12,3 +13,8 @@ config_option = click.option(
     required=True,
     help="The configuration file.  [env: QMSUP_CONFIG]",
 )
+
+
+def ignore_hang_up() -> None:
+    """Let no HUP end a process that does not listen to it yet: it reads its configuration in a moment anyway."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)

@@ -5,13 +5,14 @@ from pathlib import Path
 
 import click
 
-from qmsup.daemon.commands.options import config_option
+from qmsup.daemon.commands.options import config_option, ignore_hang_up
 
 
 @click.command(short_help="Run the scheduler process alone.")
 @config_option
 def command(config: Path) -> None:
     """Run the scheduler process alone, for a supervisor that runs the listeners beside it."""
+    ignore_hang_up()
     import qmsup.config
     from qmsup.daemon.main import run_scheduler
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from qmsup.daemon.commands.options import config_option
+from qmsup.daemon.commands.options import config_option, ignore_hang_up
 
 
 @click.command(short_help="Run everything: the scheduler and all listeners.")
@@ -16,6 +16,7 @@ def command(*, config: Path, watch: bool) -> None:
 
     Ctrl-C or TERM stops all, the models too; a second one at once. HUP reloads the configuration.
     """
+    ignore_hang_up()
     import qmsup.config
     from qmsup import log
     from qmsup.daemon.exits import Exit
