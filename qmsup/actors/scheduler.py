@@ -337,6 +337,7 @@ class SchedulerActor(pykka.ThreadingActor):
             self._next_roll_call,
             self._chronicle.due,
             self._routes.due,
+            self._watching.due,
         )
         self._inbox.wake_at(min((t for t in wishes if t is not None), default=None))
 

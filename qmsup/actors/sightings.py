@@ -1,13 +1,14 @@
 """What the scheduler actor and the telemetry actor tell each other, beside events: who is there, and what was read."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from qmsup.core.eviction.policy import members_of
 from qmsup.core.scheduling import memory
 from qmsup.core.scheduling.records import Model, Phase
 from qmsup.core.scheduling.state import State
 from qmsup.core.vram.attribution import Stage
+from qmsup.core.vram.floor import Floor
 from qmsup.core.vram.reading import Limits, Reading
 from qmsup.ids import Incarnation, ModelId
 from qmsup.spec import GroupSpec, Pool, Spec
@@ -56,6 +57,19 @@ class MemorySeen:
     """The newest reading, to be shown; nothing is decided by it."""
 
     reading: Reading
+
+
+@dataclass(slots=True)
+class Kept:
+    """What outlives a telemetry actor that breaks. Only the one that lives touches it, and who makes the next.
+
+    Attributes:
+        floor: what others use when nothing is the matter. Learnt anew beside a game, it would be the game's use.
+        has_broken: another is to be made.
+    """
+
+    floor: Floor = field(default_factory=Floor)
+    has_broken: bool = False
 
 
 def watch_only(state: State, pids: Mapping[Incarnation, int]) -> WatchOnly:

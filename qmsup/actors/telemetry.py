@@ -14,7 +14,7 @@ from typing_extensions import override
 
 from qmsup.actors.inbox import PollingInbox, TimeIsUp
 from qmsup.actors.sampling import Sampled, Sampler, SampleReader
-from qmsup.actors.sightings import LookedAt, MemorySeen, ReadNow, Watched, WatchOnly
+from qmsup.actors.sightings import Kept, LookedAt, MemorySeen, ReadNow, Watched, WatchOnly
 from qmsup.core.scheduling.events import (
     CeilingChanged,
     Event,
@@ -49,19 +49,22 @@ class TelemetryActor(pykka.ThreadingActor):
         *,
         open_reader: Callable[[], SampleReader],
         report: Callable[[Event | MemorySeen], None],
+        kept: Kept,
     ) -> None:
         """Made by the scheduler actor.
 
         Args:
             open_reader: makes what reads; called in a thread of its own.
             report: takes the news; must not wait.
+            kept: by one that broke, for the next.
         """
         super().__init__()
         assert isinstance(self.actor_inbox, PollingInbox), "made below"
         self._inbox = self.actor_inbox
         self._report = report
         self._sampler = Sampler(open_reader, self._sampled)
-        self._gauge = Gauge()
+        self._kept = kept
+        self._gauge = Gauge(kept.floor)
         self._families = Families()
         self._children: dict[Incarnation, Watched] = {}
         self._ended: dict[Incarnation, Watched] = {}
@@ -116,12 +119,14 @@ class TelemetryActor(pykka.ThreadingActor):
         exception_value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        # Our own fault. Nobody must go on believing in the last reading.
+        # Our own fault. Nobody must go on believing in the last reading, and whoever hears of it makes another.
         _log.exception("telemetry.broke")
+        self._kept.has_broken = True
         self._sampler.close()
         self._inbox.close()
         self._report(CeilingChanged())
-        self._report(MemorySeen(reading=Reading(because="the telemetry broke: see the log")))
+        because = "the telemetry broke, and is started anew: see the log"
+        self._report(MemorySeen(reading=Reading(because=because)))
 
     def _sampled(self, sampled: Sampled) -> None:
         """In the sampler's thread."""
@@ -187,6 +192,7 @@ class TelemetryActor(pykka.ThreadingActor):
             ram=dict(self._ram()),
         )
         self._tell(self._gauge.take(look, self._limits, now))
+        self._kept.floor = self._gauge.floor
         self._tell_of_ram(look)
         if not self._gauge.is_settling:
             self._ended.clear()

@@ -1,12 +1,13 @@
 """The scheduler actor's side of the telemetry: who is there is told to it, and what it saw last is kept to be shown."""
 
 import contextlib
+import time
 from collections.abc import Callable
 
 import pykka
 
 from qmsup.actors.sampling import SampleReader
-from qmsup.actors.sightings import LookedAt, MemorySeen, ReadNow, WatchOnly, watch_only
+from qmsup.actors.sightings import Kept, LookedAt, MemorySeen, ReadNow, WatchOnly, watch_only
 from qmsup.actors.telemetry import TelemetryActor
 from qmsup.core.scheduling.effects import AbortStart, Effect, EnsureReady, ReadMemory, Stop
 from qmsup.core.scheduling.events import (
@@ -19,10 +20,17 @@ from qmsup.core.scheduling.events import (
 from qmsup.core.scheduling.state import State
 from qmsup.core.vram.reading import Reading
 from qmsup.ids import Incarnation
+from qmsup.log import Log
 from qmsup.units import Seconds
 
 _TOLD_AGAIN = Seconds(20.0)
 """So long one look at the readings stands for others."""
+_FIRST_PAUSE = Seconds(1.0)
+_LONGEST_PAUSE = Seconds(60.0)
+_DOES_WELL = Seconds(60.0)
+"""A telemetry that has lived for so long is not the one that breaks again and again."""
+_log = Log("telemetry")
+
 _ORDERS = frozenset({EnsureReady, Stop, AbortStart})
 """What is told to the owners of children."""
 _NO_TELEMETRY = Reading(because="no memory is read here")
@@ -54,6 +62,11 @@ class Watching:
         self._pids: dict[Incarnation, int] = {}
         self._is_stale = True
         self._is_read_now = False
+        self._kept = Kept()
+        self._pause = _FIRST_PAUSE
+        self._started_at = Seconds(float("-inf"))
+        self.due: Seconds | None = None
+        """When a telemetry that broke is started anew, by `tell`."""
         self._shown_at = Seconds(float("-inf"))
         self.reading = _NO_TELEMETRY if open_reader is None else Reading()
         """The newest, to be shown."""
@@ -84,17 +97,32 @@ class Watching:
 
     def tell(self, state: State) -> None:
         """Tell the telemetry who is there, if that is news, and then what is asked. The first time starts it."""
-        if self._is_stale:
+        now = _now()
+        if self._kept.has_broken:
+            self._plan_another(now)
+        if self._is_stale and (self.due is None or now >= self.due):
             self._is_stale = False
-            self._tell_who_is_there(state)
+            self._tell_who_is_there(state, now)
         if self._is_read_now:
             self._is_read_now = False
             self._send(ReadNow())
 
-    def _tell_who_is_there(self, state: State) -> None:
+    def _plan_another(self, now: Seconds) -> None:
+        """What broke is started anew, later each time unless it did well in between."""
+        self._kept.has_broken = False
+        if now - self._started_at >= _DOES_WELL:
+            self._pause = _FIRST_PAUSE
+        self.due = Seconds(now + self._pause)
+        _log.warning("telemetry.starts_anew", after_s=self._pause)
+        self._pause = min(_LONGEST_PAUSE, Seconds(self._pause * 2))
+        self._telemetry = self._told = None
+        self._is_stale = True
+
+    def _tell_who_is_there(self, state: State, now: Seconds) -> None:
         if self._telemetry is None and self._open_reader is not None:
+            self._started_at, self.due = now, None
             self._telemetry = TelemetryActor.start(
-                open_reader=self._open_reader, report=self._report
+                open_reader=self._open_reader, report=self._report, kept=self._kept
             )
         told = watch_only(state, self._pids)
         if told != self._told:
@@ -112,3 +140,7 @@ class Watching:
         if self._telemetry is not None:
             with contextlib.suppress(pykka.ActorDeadError):  # it broke, or the process is ending
                 self._telemetry.tell(message)
+
+
+def _now() -> Seconds:
+    return Seconds(time.monotonic())

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from qmsup.actors import watching
 from qmsup.core.scheduling import memory
 from qmsup.core.vram import cadence
 from qmsup.ids import ModelId, RequestId
@@ -204,3 +205,19 @@ def test_a_game_that_began_since_the_last_look_is_seen_before_anything_is_spawne
 
     assert "finds 4000 MiB" in box.worker.hears(Refused).message
     assert box.states() == ["stopped", "stopped", "stopped"]
+
+
+def test_a_telemetry_that_breaks_is_started_anew_and_meanwhile_the_budget_counts(
+    box: Box, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    box.play(9500)
+    monkeypatch.setattr(watching, "_DOES_WELL", Seconds(0.0))
+    monkeypatch.setattr(watching, "_FIRST_PAUSE", Seconds(0.1))
+
+    with monkeypatch.context() as broken:
+        broken.setattr(LiveCard, "read", lambda *_: "a fault of ours")
+        becomes(lambda: box.memory("is_trusted"), False)
+        assert "is started anew" in box.memory("because")
+
+    becomes(lambda: box.memory("is_trusted"), True)
+    assert (box.memory("floor_mib"), box.memory("ceiling_mib")) == (1500, 24000 - 8000 - 1024)

@@ -10,7 +10,7 @@ import pykka
 import pytest
 
 from qmsup.actors import telemetry
-from qmsup.actors.sightings import LookedAt, MemorySeen, ReadNow, Watched, WatchOnly
+from qmsup.actors.sightings import Kept, LookedAt, MemorySeen, ReadNow, Watched, WatchOnly
 from qmsup.actors.telemetry import TelemetryActor
 from qmsup.actors.tree import end_actors
 from qmsup.core.scheduling.events import (
@@ -59,7 +59,8 @@ def box(places: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Telemetry]:
 @contextmanager
 def started(reader: ScriptedReader) -> Iterator[Telemetry]:
     told = Told()
-    yield Telemetry(TelemetryActor.start(open_reader=lambda: reader, report=told), reader, told)
+    ref = TelemetryActor.start(open_reader=lambda: reader, report=told, kept=Kept())
+    yield Telemetry(ref, reader, told)
     end_actors()
     reader.may_answer.set()
 
@@ -215,7 +216,7 @@ def test_it_ends_though_its_reader_hangs(box: Telemetry) -> None:
     wait_until(lambda: box.reader.closed == 1)
 
 
-def test_a_fault_of_ours_makes_readings_untrusted_for_good(
+def test_a_fault_of_ours_makes_readings_untrusted(
     box: Telemetry, caplog: pytest.LogCaptureFixture
 ) -> None:
     box.watch()

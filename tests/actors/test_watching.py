@@ -2,18 +2,22 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
+from qmsup.actors import watching as watching_module
 from qmsup.actors.sightings import MemorySeen
 from qmsup.actors.tree import end_actors
 from qmsup.actors.watching import Watching
-from qmsup.core.scheduling.events import ProcessFailed, ProcessStarting, Woke
+from qmsup.core.scheduling.effects import ReadMemory
+from qmsup.core.scheduling.events import CeilingChanged, ProcessFailed, ProcessStarting, Woke
 from qmsup.core.vram import cadence
+from qmsup.core.vram.sample import Sample
 from qmsup.ids import Incarnation, ModelId
-from qmsup.units import Seconds
+from qmsup.units import MiB, Seconds
 from tests.support.children import wait_until
-from tests.support.memory import ScriptedReader, Told
+from tests.support.memory import ScriptedReader, Told, sample_of
 from tests.support.scheduling import Desk, spec_of
 
 
@@ -76,6 +80,71 @@ def test_somebody_who_looks_has_readings_renewed(monkeypatch: pytest.MonkeyPatch
         assert watching.shown(Seconds(now)) == watching.reading
 
     wait_until(lambda: len(reader.reads) > 3)
+
+
+def is_started(watching: Watching, desk: Desk) -> bool:
+    """Whether there is one now, or was until a moment ago."""
+    watching.tell(desk.scheduler.state)
+    return watching.due is None
+
+
+def test_one_that_breaks_is_started_anew_and_still_knows_a_game_for_what_it_is(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(watching_module, "_FIRST_PAUSE", Seconds(0.01))
+    desk, reader, told = Desk(spec_of("a", vram_budget=MiB(24000))), ScriptedReader(), Told()
+    watching, state = Watching(lambda: reader, told), desk.scheduler.state
+    watching.tell(state)
+    told.waits_for(CeilingChanged, lambda event: event.ceiling == 24000)
+
+    told.all.clear()
+    reader.says = cast("Sample", "a fault of ours")
+    watching.ordered(ReadMemory(cause=state.event))
+    watching.tell(state)
+    told.waits_for(CeilingChanged, lambda event: event.free is None)
+    told.waits_for(MemorySeen, lambda seen: "started anew" in seen.reading.because)
+    reader.says = sample_of(9500)
+    watching.tell(state)
+    assert watching.due is not None
+    wait_until(lambda: is_started(watching, desk))
+
+    assert told.waits_for(CeilingChanged, lambda event: event.free == 14500).ceiling == 14976
+    said = [record.message for record in caplog.records]
+    assert said.count("telemetry.broke") == said.count("telemetry.starts_anew") == 1
+
+
+def test_one_that_breaks_each_time_is_started_less_and_less_often(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(watching_module, "_FIRST_PAUSE", Seconds(0.01))
+    monkeypatch.setattr(watching_module, "_LONGEST_PAUSE", Seconds(0.02))
+    desk = Desk(spec_of("a"))
+    reader = ScriptedReader(says=cast("Sample", "a fault of ours"))
+    watching = Watching(lambda: reader, Told())
+
+    def pauses() -> list[object]:
+        watching.tell(desk.scheduler.state)
+        return [
+            vars(record)["qmsup_fields"]["after_s"]
+            for record in caplog.records
+            if record.message == "telemetry.starts_anew"
+        ]
+
+    wait_until(lambda: len(pauses()) > 3)
+    assert pauses()[:4] == [0.01, 0.02, 0.02, 0.02]
+
+
+def test_one_that_did_well_is_started_anew_soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watching_module, "_FIRST_PAUSE", Seconds(0.01))
+    monkeypatch.setattr(watching_module, "_DOES_WELL", Seconds(0.0))
+    desk = Desk(spec_of("a"))
+    reader = ScriptedReader(says=cast("Sample", "a fault of ours"))
+    watching = Watching(lambda: reader, Told())
+
+    for _ in range(3):
+        wait_until(lambda: not is_started(watching, desk))
+        assert watching._pause == 0.02
+        wait_until(lambda: is_started(watching, desk))
 
 
 def test_a_telemetry_that_has_ended_is_told_nothing() -> None:

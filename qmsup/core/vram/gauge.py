@@ -34,8 +34,9 @@ _OPEN_AT_MOST = Seconds(5.0)
 class Gauge:
     """What is remembered from sample to sample."""
 
-    def __init__(self) -> None:
-        self._floor = Floor()
+    def __init__(self, floor: Floor | None = None) -> None:
+        """Nothing is known yet, but the floor if a former gauge learnt it: a game that runs now would look like one."""
+        self.floor = Floor() if floor is None else floor
         self._leaving = Leaving()
         self._foreign: dict[frozenset[str], MiB] = {}
         self._last = Attribution(trust=Trust.NONE, because=NOTHING_YET)
@@ -130,7 +131,7 @@ class Gauge:
                 foreign = steadied(foreign, before, moved)
             else:
                 # A child that dies between two reads makes others' use look low, once: the floor wants it twice.
-                self._floor = self._floor.after(cards, max(foreign, before or foreign))
+                self.floor = self.floor.after(cards, max(foreign, before or foreign))
             self._foreign[cards] = foreign
         for incarnation, returned in self._leaving.take_news():
             self._told = replace(self._told, free=free)
@@ -157,7 +158,7 @@ class Gauge:
         )
         if last.trust is not Trust.GOOD:
             return shown
-        foreign, floor = self._foreign[last.cards], self._floor.lowest[last.cards]
+        foreign, floor = self._foreign[last.cards], self.floor.lowest[last.cards]
         budget = budget_of(limits.budget, last.total)
         return replace(
             shown,
