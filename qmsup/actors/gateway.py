@@ -353,7 +353,7 @@ def _message_of(effect: ToWorker, epoch: Epoch) -> listening.FromScheduler:
                 request=effect.request, code=refusal.code, message=refusal.message
             )
         case LineMoved():
-            return listening.Moved(places=effect.places)
+            return listening.Moved(places=effect.places, was_ready=effect.was_ready)
         case TellLoading(requests=requests):
             return _promoted(requests)
         case _:

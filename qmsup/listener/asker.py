@@ -9,8 +9,8 @@ from qmsup.wire.listening import Granted
 class Asker(Protocol):
     """One request as the link sees it: told what the scheduler says about it, in the loop's thread."""
 
-    def on_place(self, place: int) -> None:
-        """It waits; 1 = next."""
+    def on_place(self, place: int, *, was_ready: bool | None) -> None:
+        """It waits; 1 = next. With the first word, whether its model was ready when it came."""
         ...
 
     def on_loading(self) -> None:

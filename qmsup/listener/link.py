@@ -273,8 +273,8 @@ class Link:
         match message:
             case Granted():
                 self._take_grant(message)
-            case listening.Moved(places=places):
-                self._take_places(places)
+            case listening.Moved():
+                self._take_places(message)
             case listening.Loading(request=request):
                 if (entry := self._heard(request)) is not None:
                     entry.asker.on_loading()
@@ -315,12 +315,12 @@ class Link:
             self._take_epoch(grant.epoch)
         entry.asker.on_granted(grant)
 
-    def _take_places(self, places: tuple[tuple[RequestId, int], ...]) -> None:
-        for request, place in places:
+    def _take_places(self, moved: listening.Moved) -> None:
+        for request, place in moved.places:
             if (entry := self._heard(request)) is None:
                 continue
             if place:
-                entry.asker.on_place(place)
+                entry.asker.on_place(place, was_ready=moved.was_ready)
             else:
                 entry.asker.on_loading()
 

@@ -249,6 +249,8 @@ class Moved(msgspec.Struct, tag="moved", array_like=True, frozen=True):
     """Places in the line of this worker's waiting requests; 1 = next, 0 = it left the line, as `loading` says."""
 
     places: tuple[tuple[RequestId, int], ...]
+    was_ready: bool | None = None
+    """Of one that has just come: whether its model was ready then."""
 
 
 class Loading(msgspec.Struct, tag="loading", array_like=True, frozen=True):

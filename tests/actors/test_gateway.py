@@ -240,8 +240,8 @@ def test_effects_become_messages(wired: Wired) -> None:
         do.Cut(cause=CAUSE, request=R, listener=WORKER, refusal=no)
     ) == listening.CutOff(request=R, code="line_full", message="full")
     assert wired.to_worker(
-        do.LineMoved(cause=CAUSE, listener=WORKER, places=((R, 2),))
-    ) == listening.Moved(places=((R, 2),))
+        do.LineMoved(cause=CAUSE, listener=WORKER, places=((R, 2),), was_ready=True)
+    ) == listening.Moved(places=((R, 2),), was_ready=True)
     assert wired.to_worker(
         do.TellLoading(cause=CAUSE, listener=WORKER, requests=(R,))
     ) == listening.Loading(request=R)

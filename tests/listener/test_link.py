@@ -224,7 +224,7 @@ class _AtOnce:
     def __init__(self, link: Link) -> None:
         self._link = link
 
-    def on_place(self, place: int) -> None:
+    def on_place(self, place: int, *, was_ready: bool | None) -> None:
         raise AssertionError(place)
 
     def on_loading(self) -> None:

@@ -202,7 +202,7 @@ class _Uses:
     def __init__(self) -> None:
         self.granted: list[RequestId] = []
 
-    def on_place(self, place: int) -> None:
+    def on_place(self, place: int, *, was_ready: bool | None) -> None:
         raise AssertionError(place)
 
     def on_loading(self) -> None:

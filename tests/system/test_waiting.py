@@ -104,7 +104,7 @@ def test_who_does_not_stream_hears_nothing_before_its_answer(box: Box) -> None:
             RawStream(box, "lazy", stream=False, max_tokens=2) as silent,
             RawStream(box, "lazy", max_tokens=2) as told,
         ):
-            told.until_seen(b": qm-status: waiting 2")
+            assert b"X-QM-Model-Loaded: 1" in told.until_seen(b": qm-status: waiting 2")
             first.leave()
             told.until_seen(b": qm-status: loading")
             assert silent.look() == b""

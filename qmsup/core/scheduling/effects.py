@@ -58,11 +58,16 @@ class Cut:
 
 @message
 class LineMoved:
-    """Tell a listener the places of its waiting requests, 1 = next, over the whole line."""
+    """Tell a listener the places of its waiting requests, 1 = next, over the whole line.
+
+    Attributes:
+        was_ready: of a request that has just come: its model was ready then. None = nothing is said of that.
+    """
 
     cause: EventNumber
     listener: WorkerId
     places: tuple[tuple[RequestId, int], ...]
+    was_ready: bool | None = None
 
 
 @message

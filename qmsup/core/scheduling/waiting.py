@@ -74,6 +74,7 @@ def tell_where(state: State, waiter: Waiter) -> None:
             cause=state.event,
             listener=origin.listener,
             places=((origin.request, waiter.place),),
+            was_ready=waiter.was_ready,
         )
     )
 

@@ -107,9 +107,9 @@ class Held:
 
     # ---- what the scheduler says
 
-    def on_place(self, place: int) -> None:
+    def on_place(self, place: int, *, was_ready: bool | None) -> None:
         """It waits; 1 = next."""
-        self._remark(self._exchange.placed(place, self._loop.now))
+        self._remark(self._exchange.placed(place, self._loop.now, was_ready=was_ready))
 
     def on_loading(self) -> None:
         """Its model is loading for it."""

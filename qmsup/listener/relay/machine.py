@@ -141,13 +141,14 @@ class Exchange:
 
     # ---- while it waits
 
-    def placed(self, place: int, now: float) -> bytes:
-        """The scheduler told its place in the line; 1 = next."""
-        return self._note(waiting(place), now)
+    def placed(self, place: int, now: float, *, was_ready: bool | None = None) -> bytes:
+        """The scheduler told its place in the line, 1 = next, and perhaps whether its model was ready at first."""
+        loaded = None if was_ready is None else not was_ready
+        return self._note(waiting(place), now, loaded=loaded)
 
     def loading(self, now: float) -> bytes:
         """The scheduler is loading its model."""
-        return self._note(LOADING, now)
+        return self._note(LOADING, now, loaded=True)
 
     def tick(self, now: float) -> bytes:
         """Time has passed: a comment, if the client has heard nothing for long."""
@@ -226,7 +227,7 @@ class Exchange:
 
     # ---- inside
 
-    def _note(self, status: bytes, now: float) -> bytes:
+    def _note(self, status: bytes, now: float, *, loaded: bool | None) -> bytes:
         if self.phase > Phase.WAITING:
             return b""
         self.phase = Phase.WAITING
@@ -240,7 +241,7 @@ class Exchange:
         ours = our_headers(
             self._request,
             self._model,
-            loaded=True if status is LOADING else None,
+            loaded=loaded,
             wait_ms=None,
             host=self._host,
         )

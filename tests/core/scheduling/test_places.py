@@ -1,6 +1,7 @@
 """Waiters hear where they stand: at once when they come, and now and then when the line moves."""
 
 from qmsup.core.scheduling import views
+from qmsup.core.scheduling.effects import LineMoved
 from qmsup.ids import ModelId
 from qmsup.spec import SchedulerSpec
 from qmsup.units import Seconds
@@ -110,3 +111,16 @@ def test_who_waits_stands_by_priority_and_then_as_it_came() -> None:
         A2 ready  -> grant r4
         r4 ends   -> stop A2, loading r1
         """)
+
+
+def test_with_its_first_place_each_hears_whether_its_model_was_ready() -> None:
+    desk = crowd()
+    moved = []
+    for ask in ("r6 asks a streaming", "r7 asks b streaming"):
+        desk.say(ask)
+        moved += [effect for effect in desk.effects if isinstance(effect, LineMoved)]
+
+    assert [(effect.places[0][0], effect.was_ready) for effect in moved] == [
+        ("r6", True),
+        ("r7", False),
+    ]

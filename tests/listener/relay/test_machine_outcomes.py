@@ -1,4 +1,4 @@
-"""The outcome that an exchange reports, whichever way its answer took to the client."""
+"""What an exchange reports: its outcome, whichever way its answer took, and whether it paid for a load."""
 
 import gzip
 import itertools
@@ -149,3 +149,28 @@ def test_a_client_that_left_has_abandoned_even_a_call() -> None:
     ours.client_left()
 
     assert ours.outcome == Outcome.ABANDONED
+
+
+@pytest.mark.parametrize(
+    ("was_ready", "line"),
+    [
+        (True, b"X-QM-Model-Loaded: 0\r\n"),
+        (False, b"X-QM-Model-Loaded: 1\r\n"),
+        (None, b""),
+    ],
+)
+def test_whether_it_pays_for_a_load_is_known_from_the_first_word_on(
+    was_ready: bool | None,
+    line: bytes,
+) -> None:
+    ours = Exchange(
+        RelayOrder(request=RequestId("q-1"), model=ModelId("m"), method="POST", head=b"", body=b""),
+        is_http11=True,
+        keeps_alive=True,
+        placeholder=Placeholder(remarks=False),
+    )
+
+    head = ours.placed(2, 0.0, was_ready=was_ready).partition(b"\r\n\r\n")[0] + b"\r\n"
+
+    assert line in head
+    assert (b"Model-Loaded" in head) is bool(line)
