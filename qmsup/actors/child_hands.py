@@ -10,12 +10,14 @@ from dataclasses import dataclass, replace
 
 from qmsup.actors.inbox import PollingInbox
 from qmsup.actors.paperwork import Paperwork
+from qmsup.actors.questions import Questions, judge
+from qmsup.actors.running import Running
 from qmsup.core.lifecycle.events import (
     Adopted,
     Exited,
+    Glanced,
     Gone,
     ProbeAnswered,
-    Readiness,
     Spawned,
     SpawnFailed,
     WorkSeen,
@@ -30,14 +32,14 @@ from qmsup.processes.backends.choice import backend_of
 from qmsup.processes.child import Child
 from qmsup.processes.command import Launch, fixed_port, launch
 from qmsup.processes.log_watch import LogWatch
-from qmsup.processes.ports import Owner, PortPool, is_taken, owner_of
+from qmsup.processes.ports import PortPool, is_taken
 from qmsup.processes.rotation import LogKeeper
 from qmsup.processes.spawn import spawn
 from qmsup.processes.stop import AloneAt
 from qmsup.processes.stop_command import StopCommand, run_stop_command
 from qmsup.spec import ModelSpec
 from qmsup.units import Seconds
-from qmsup.upstream.probe import Answer, Found, Probe
+from qmsup.upstream.probe import Answer
 from qmsup.upstream.readiness import LOG_CHECK, ReadinessCheck
 
 _log = Log("child")
@@ -52,31 +54,8 @@ class ChildEnded:
 
 
 @dataclass(frozen=True, slots=True)
-class ProbeSaw:
-    """The probe under way has its answer."""
-
-    answer: Answer
-
-
-@dataclass(frozen=True, slots=True)
 class StopCommandEnded:
     """The `cmdStop` of the child has ended, well or not."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Running:
-    """A child, and what it was started with: the configuration may be another by now.
-
-    Attributes:
-        log_watch: readiness is a line of its log, not an answer.
-    """
-
-    child: Child
-    launch: Launch
-    check: ReadinessCheck
-    log_watch: LogWatch | None
-    log_keeper: LogKeeper
-    spec: ModelSpec
 
 
 class ChildHands:
@@ -90,7 +69,7 @@ class ChildHands:
         "_inbox",
         "_paperwork",
         "_ports",
-        "_probe",
+        "_questions",
         "_stop_command",
         "_was_told_to_end",
         "running",
@@ -100,7 +79,7 @@ class ChildHands:
         """Hold nothing yet; `inbox` is the owner's, `ports` are shared with all owners."""
         self._inbox = inbox
         self._ports = ports
-        self._probe: Probe | None = None
+        self._questions = Questions(inbox)
         self._given_up: list[Child] = []
         self._alone: AloneAt | None = None
         self._has_told_end = False
@@ -183,46 +162,17 @@ class ChildHands:
         if (due := self.log_due) is not None and now >= due:
             self._child().log_keeper.tend(now)
 
+    def glance(self) -> Glanced:
+        """Whether the child works just now."""
+        return self._questions.glance(self._child())
+
     def start_probe(self) -> ProbeAnswered | None:
         """Ask whether it is ready; None = ProbeSaw will tell."""
-        watch = self._child().log_watch
-        if watch is not None:
-            return self._read_log(watch)
-        try:
-            probe = self._child().check.ask()
-        except OSError as error:
-            return ProbeAnswered(readiness=Readiness.NOT_YET, words=f"no probe: {error.strerror}")
-        if probe is None:
-            return ProbeAnswered(readiness=Readiness.READY)
-        self._probe = probe
-        saw = self._look(probe)
-        return None if saw is None else self.judge(saw.answer)
+        return self._questions.begin(self._child())
 
     def judge(self, answer: Answer) -> ProbeAnswered:
-        """What an answer means: a ready one counts only from our own child."""
-        running = self._child()
-        if not running.check.understand(answer):
-            is_answer = answer.found is not Found.REFUSED
-            return ProbeAnswered(
-                readiness=Readiness.NOT_YET, words=answer.words, is_answer=is_answer
-            )
-        return self._ready(running, answer.words)
-
-    def _read_log(self, watch: LogWatch) -> ProbeAnswered:
-        if watch.saw():
-            return self._ready(self._child(), "the line was in its log")
-        words = "its log has no line yet that matches checkEndpoint"
-        return ProbeAnswered(readiness=Readiness.NOT_YET, words=words)
-
-    def _ready(self, running: Running, words: str) -> ProbeAnswered:
-        port = running.launch.port
-        if _is_port_anothers(running):
-            words = (
-                f"port {port} is answered by another program, not by the child:"
-                " end that, or choose another port"
-            )
-            return ProbeAnswered(readiness=Readiness.FOREIGN, words=words)
-        return ProbeAnswered(readiness=Readiness.READY, words=words, is_answer=True)
+        """What an answer means."""
+        return judge(self._child(), answer)
 
     def look_at_work(self) -> WorkSeen:
         """What all of the child has done so far."""
@@ -233,10 +183,7 @@ class ChildHands:
 
     def end_probe(self) -> None:
         """Close the probe's connection, if there is one."""
-        if self._probe is not None:
-            self._inbox.forget(self._probe.fileno())
-            self._probe.close()
-            self._probe = None
+        self._questions.end()
 
     def terminate(self) -> None:
         """Run `cmdStop`, or send TERM to all of the child, and see meanwhile what there is of it."""
@@ -368,20 +315,7 @@ class ChildHands:
         self._paperwork.strike(child)
         self._ports.give_back(child.record.port)
 
-    def _look(self, probe: Probe) -> ProbeSaw | None:
-        answer = probe.look()
-        if answer is not None:
-            return ProbeSaw(answer)
-        self._inbox.watch(probe.fileno(), lambda: self._look(probe), events=probe.events)
-        return None
-
 
 def _has_lost_port(running: Running) -> bool:
     launch = running.launch
     return launch.proves_port and is_taken(launch.port, stop.pids_of(running.child))
-
-
-def _is_port_anothers(running: Running) -> bool:
-    if not running.launch.proves_port:
-        return False
-    return owner_of(running.launch.port, stop.pids_of(running.child)) is Owner.FOREIGN

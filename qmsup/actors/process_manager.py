@@ -14,11 +14,14 @@ from typing import assert_never
 import pykka
 from typing_extensions import override
 
-from qmsup.actors.child_hands import ChildEnded, ChildHands, ProbeSaw, Running, StopCommandEnded
+from qmsup.actors.child_hands import ChildEnded, ChildHands, StopCommandEnded
 from qmsup.actors.inbox import PollingInbox, TimeIsUp
+from qmsup.actors.questions import ProbeSaw
+from qmsup.actors.running import Running
 from qmsup.core.lifecycle import effects as do
 from qmsup.core.lifecycle import events as happened
-from qmsup.core.lifecycle.machine import Lifecycle, Phase
+from qmsup.core.lifecycle.machine import Lifecycle
+from qmsup.core.lifecycle.phase import Phase
 from qmsup.core.lifecycle.timers import Limits
 from qmsup.core.scheduling.effects import AbortStart, EnsureReady, Stop
 from qmsup.core.scheduling.events import (
@@ -163,14 +166,10 @@ class ProcessManager(pykka.ThreadingActor):
             case do.Spawn(incarnation=incarnation):
                 self._started_at = _now()
                 return self._hands.spawn(self._spec, incarnation)
-            case do.StartProbe():
-                return self._hands.start_probe()
+            case do.Glance() | do.StartProbe() | do.LookAtWork() | do.SeeRest():
+                return self._look(effect)
             case do.Kill():
                 return self._hands.kill()
-            case do.SeeRest():
-                return self._hands.see_rest()
-            case do.LookAtWork():
-                return self._hands.look_at_work()
             case do.EndProbe():
                 self._hands.end_probe()
             case do.Terminate():
@@ -182,6 +181,21 @@ class ProcessManager(pykka.ThreadingActor):
             case _:
                 assert_never(effect)
         return None
+
+    def _look(
+        self, effect: do.Glance | do.StartProbe | do.LookAtWork | do.SeeRest
+    ) -> happened.Event | None:
+        match effect:
+            case do.Glance():
+                return self._hands.glance()
+            case do.StartProbe():
+                return self._hands.start_probe()
+            case do.LookAtWork():
+                return self._hands.look_at_work()
+            case do.SeeRest():
+                return self._hands.see_rest()
+            case _:
+                assert_never(effect)
 
     def _tell(
         self, effect: do.ReportStarting | do.ReportReady | do.ReportStopped | do.ReportFailed

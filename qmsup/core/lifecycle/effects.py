@@ -13,6 +13,11 @@ class Spawn:
 
 
 @dataclass(frozen=True, slots=True)
+class Glance:
+    """See whether the child's leader works just now; answer with Glanced."""
+
+
+@dataclass(frozen=True, slots=True)
 class StartProbe:
     """Ask the child once whether it is ready; answer with ProbeAnswered."""
 
@@ -79,6 +84,7 @@ class ReportFailed:
 
 Effect = (
     Spawn
+    | Glance
     | StartProbe
     | EndProbe
     | LookAtWork

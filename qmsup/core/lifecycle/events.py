@@ -59,6 +59,13 @@ class SpawnFailed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Glanced:
+    """What Glance found: its leader runs, or waits for a disk. False also where that says nothing of a load."""
+
+    is_at_work: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeAnswered:
     """A probe is over.
 
@@ -113,6 +120,7 @@ Event = (
     | Spawned
     | Adopted
     | SpawnFailed
+    | Glanced
     | ProbeAnswered
     | WorkSeen
     | Exited

@@ -20,13 +20,13 @@ Every Wanted ends in a report of its incarnation, and so does every Unwanted, al
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import assert_never
 
 from qmsup.core.lifecycle.effects import (
     Effect,
     EndProbe,
     GiveUp,
+    Glance,
     Kill,
     LookAtWork,
     ReportFailed,
@@ -42,6 +42,7 @@ from qmsup.core.lifecycle.events import (
     Adopted,
     Event,
     Exited,
+    Glanced,
     Gone,
     ProbeAnswered,
     Readiness,
@@ -53,7 +54,8 @@ from qmsup.core.lifecycle.events import (
     WorkSeen,
 )
 from qmsup.core.lifecycle.liveness import ANSWER_WITHIN, ASK_EVERY, Pulse
-from qmsup.core.lifecycle.pace import QUICKEST, pause
+from qmsup.core.lifecycle.pace import Pace
+from qmsup.core.lifecycle.phase import Phase
 from qmsup.core.lifecycle.timers import Limits, Timers, has_come
 from qmsup.ids import Incarnation
 from qmsup.units import Seconds
@@ -65,15 +67,6 @@ KILL_PATIENCE = Seconds(30.0)
 _LOOK_AGAIN = Seconds(0.02)
 _SELDOM_LOOK = Seconds(0.2)
 """Grandchildren are not ours to wait for, so whether they are gone is looked at, not told; less often with time."""
-
-
-class Phase(StrEnum):
-    """Where in its life the child is."""
-
-    STOPPED = "stopped"
-    STARTING = "starting"
-    READY = "ready"
-    STOPPING = "stopping"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,10 +83,10 @@ class Lifecycle:
         "_incarnation",
         "_look_pause",
         "_next",
+        "_pace",
         "_probe_words",
         "_pulse",
         "_spawned",
-        "_spawned_at",
         "_started_at",
         "_timers",
         "_tries_left",
@@ -112,7 +105,7 @@ class Lifecycle:
         self._will_retry = False
         self._tries_left = 0
         self._started_at = Seconds(0.0)
-        self._spawned_at = Seconds(0.0)
+        self._pace = Pace(Seconds(0.0))
         self._probe_words = ""
         self._timers = Timers()
         self._spawned = Spawned()
@@ -138,6 +131,8 @@ class Lifecycle:
                 effects = self._unwanted(incarnation, now)
             case Spawned() | SpawnFailed() | Adopted():
                 effects = self._begun(event, now)
+            case Glanced(is_at_work=is_at_work):
+                effects = self._glanced(now, is_at_work=is_at_work)
             case ProbeAnswered():
                 effects = self._probe_answered(event, now)
             case WorkSeen():
@@ -160,9 +155,7 @@ class Lifecycle:
             return self._wait_to_start(incarnation)
         if incarnation < self._incarnation:  # from before its own end was heard of
             return [ReportStopped(incarnation=incarnation)]
-        if (
-            incarnation > self._incarnation
-        ):  # one start, one number: the child cannot change its own
+        if incarnation > self._incarnation:  # a child cannot change its number
             self._next = incarnation
             return self._stop(now)
         return [ReportReady(incarnation=incarnation)] if self.phase is Phase.READY else []
@@ -218,15 +211,15 @@ class Lifecycle:
     def _has_spawned(self, spawned: Spawned, now: Seconds) -> list[Effect]:
         assert self._incarnation is not None
         self._spawned = spawned
-        self._spawned_at = now
-        self._timers.probe_at = Seconds(now + QUICKEST)
+        self._pace = Pace(now)
+        self._timers.probe_at = self._pace.next_look(now)
         return [ReportStarting(incarnation=self._incarnation)]
 
     def _adopted(self, adopted: Adopted, now: Seconds) -> list[Effect]:
         assert self._incarnation is None, "an owner without a child adopts one"
         self._incarnation = adopted.incarnation
         self._spawned = adopted.spawned
-        self._started_at = self._spawned_at = now
+        self._started_at = now
         self._is_ready(now)
         return []
 
@@ -248,7 +241,7 @@ class Lifecycle:
             case Readiness.NOT_YET:
                 self._probe_words = answer.words or self._probe_words
                 self._timers.probe_until = None
-                self._timers.probe_at = self._next_probe(now)
+                self._timers.probe_at = self._pace.next_look(now)
                 return [EndProbe()]
             case Readiness.FOREIGN:
                 return self._fail(answer.words, now, will_retry=self._tries_left > 0)
@@ -279,9 +272,6 @@ class Lifecycle:
         self._failure = _Failure(reason=why)
         self.phase = Phase.STOPPING
         return self._kill(now, looks_again=False)
-
-    def _next_probe(self, now: Seconds) -> Seconds:
-        return Seconds(now + pause(Seconds(now - self._spawned_at)))
 
     def _exited(self, exited: Exited, now: Seconds) -> list[Effect]:
         if self.phase is not Phase.STOPPING:
@@ -369,9 +359,21 @@ class Lifecycle:
 
     def _look(self, now: Seconds) -> list[Effect]:
         self._timers.probe_at = None
-        if self.phase is Phase.READY and not self._spawned.can_be_asked:
+        if self.phase is not Phase.READY:
+            return [Glance()]
+        if not self._spawned.can_be_asked:
             return [LookAtWork()]
-        patience = ANSWER_WITHIN if self.phase is Phase.READY else PROBE_TIMEOUT
+        return self._ask(now, ANSWER_WITHIN)
+
+    def _glanced(self, now: Seconds, *, is_at_work: bool) -> list[Effect]:
+        if self.phase is not Phase.STARTING:
+            return []
+        if self._pace.asks(now, is_at_work=is_at_work):
+            return self._ask(now, PROBE_TIMEOUT)
+        self._timers.probe_at = self._pace.next_look(now)
+        return []
+
+    def _ask(self, now: Seconds, patience: Seconds) -> list[Effect]:
         self._timers.probe_until = Seconds(now + patience)
         return [StartProbe()]
 

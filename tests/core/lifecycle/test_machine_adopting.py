@@ -22,7 +22,8 @@ from qmsup.core.lifecycle.events import (
     Wanted,
 )
 from qmsup.core.lifecycle.liveness import ASK_EVERY
-from qmsup.core.lifecycle.machine import Lifecycle, Phase
+from qmsup.core.lifecycle.machine import Lifecycle
+from qmsup.core.lifecycle.phase import Phase
 from qmsup.core.lifecycle.timers import Limits
 from qmsup.ids import Incarnation
 from qmsup.units import Seconds
