@@ -1,6 +1,7 @@
 """Bodies on their way through a whole box: large ones, compressed ones, changed ones."""
 
 import json
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,6 +12,7 @@ import requests
 from backports import zstd
 
 from tests.support.box import Box, fake, real, serving, until
+from tests.support.upstreams import SSE_HEAD, chunked, upstream
 
 pytestmark = pytest.mark.system
 
@@ -86,6 +88,33 @@ def test_an_upload_of_hundreds_of_megabytes_is_never_in_memory(box: Box) -> None
 
     # The child has no such path; what matters is that it was asked.
     assert (answer.headers["X-QM-Model"], form.headers["X-QM-Model"]) == ("org/deep:tag",) * 2
+    assert max(seen) - seen[0] < _MAY_GROW, [value // _MIB for value in (seen[0], max(seen))]
+
+
+def _a_gigabyte_of_events(connection: socket.socket, _request: bytes) -> None:
+    piece = chunked(b"data: " + b"x" * (_MIB - 8) + b"\n\n", ended=False)
+    connection.sendall(SSE_HEAD)
+    for _ in range(1024):
+        connection.sendall(piece)
+    connection.sendall(b"0\r\n\r\n")
+
+
+@pytest.mark.timeout(120)
+def test_a_stream_of_a_gigabyte_is_never_in_memory() -> None:
+    with upstream(_a_gigabyte_of_events) as far:
+        peers = {"far": {"proxy": f"http://{far.where}", "models": ["endless"]}}
+        with serving({}, peers=peers) as box:
+            (worker,) = box.listener().children()
+            body = {"model": "endless", "stream": True, "messages": []}
+            with (
+                _watched(worker.pid) as seen,
+                requests.post(
+                    box.url("/v1/chat/completions"), json=body, stream=True, timeout=60
+                ) as answer,
+            ):
+                length = sum(len(piece) for piece in answer.iter_content(_MIB))
+
+    assert length == 1024 * _MIB
     assert max(seen) - seen[0] < _MAY_GROW, [value // _MIB for value in (seen[0], max(seen))]
 
 
