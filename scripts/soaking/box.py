@@ -40,13 +40,13 @@ _BUDGET_GB = 7
 _KEYS: dict[str, Any] = {
     "vramBudgetGB": _BUDGET_GB,
     "schedulerGraceMs": blame.GRACE_S * 1000,
-    "scheduler": {"listenerGraceMs": 1500, "offerTimeoutMs": 2000, "holdMs": 700},
+    "scheduler": {"listenerGraceMs": 1500, "holdMs": 700},
 }
 _QUIET_WITHIN_S = 60.0
 _SPOILED_JOB_S = 130.0
 """A job that a scheduler was asking for when it was killed is nobody's: its lease runs out by itself."""
-_CALM_ROUNDS = 15
-"""Every other so many rounds only children are hurt, so that the rest lives long enough to be seen growing."""
+_WILD_ROUNDS, _CALM_ROUNDS = 25, 15
+"""In turn. In calm ones only children are hurt, so that the rest lives long enough to be seen growing."""
 
 
 def soak(seed: int, is_over: Callable[[], bool], tally: Tally, *, longest_s: float = 9.0) -> None:
@@ -157,7 +157,7 @@ class _Run:
         )
 
     def _round(self) -> None:
-        is_calm = self.number // _CALM_ROUNDS % 2 == 1
+        is_calm = self.number % (_WILD_ROUNDS + _CALM_ROUNDS) >= _WILD_ROUNDS
         kind = tuple(Kind)[self.number % len(Kind)]
         self.number += 1
         dice = random.Random(f"{self._seed}/{self.number}")

@@ -112,7 +112,7 @@ def plan(dice: random.Random, stakes: Stakes) -> Plan:
     askings = [_asking(dice, stakes) for _ in range(dice.randint(8, 20))]
     kinds = [stakes.first] if stakes.first else []
     weights = [_WEIGHTS[kind] for kind in stakes.kinds]
-    while len(kinds) < (wanted := dice.choice([1, 1, 2, 3])):
+    while len(kinds) < (wanted := dice.choice([1, 2, 3, 4])):
         kinds += dice.choices(stakes.kinds, weights, k=wanted - len(kinds))
     faults = [_fault(dice, kind, stakes) for kind in _each_once(kinds)]
     return Plan(
@@ -154,7 +154,7 @@ def _fault(dice: random.Random, kind: Kind, stakes: Stakes) -> Fault:
     match kind:
         case Kind.KILL | Kind.FREEZE:
             parts = sorted(stakes.parts)
-            weights = [{Part.CHILD: 5, Part.WORKER: 3, Part.SCHEDULER: 2}[part] for part in parts]
+            weights = [{Part.CHILD: 4, Part.WORKER: 3, Part.SCHEDULER: 3}[part] for part in parts]
             (part,) = dice.choices(parts, weights)
             names = {
                 Part.CHILD: sorted(stakes.models),
@@ -171,11 +171,11 @@ def _fault(dice: random.Random, kind: Kind, stakes: Stakes) -> Fault:
             )
         case Kind.MUDDLE:
             muddled = Muddled(
-                loses=dice.choice([0.0, 0.02, 0.1]),
+                loses=dice.choice([0.0, 0.02, 0.1, 0.3]),
                 repeats=dice.choice([0.0, 0.1, 0.5]),
                 latest_s=dice.choice([0.0, 0.05, 1.5]),
             )
-            return Fault(at_s=at_s / 3, kind=kind, lasts_s=dice.uniform(1.0, 4.0), muddled=muddled)
+            return Fault(at_s=at_s / 3, kind=kind, lasts_s=dice.uniform(1.0, 6.0), muddled=muddled)
         case Kind.STEAL:
             return Fault(at_s=at_s / 3, kind=kind, pick=pick, lasts_s=dice.uniform(1.0, 4.0))
         case Kind.FILL:
