@@ -51,6 +51,14 @@ class Held:
                 raise BenchError(f"no {wanted!r} in the answer, but {self.got[-300:]!r}")
             self.got += got
 
+    def fileno(self) -> int:
+        """To be polled."""
+        return self._sock.fileno()
+
+    def read_some(self, wanted: bytes) -> bool:
+        """Reads what has come, once; whether these bytes were in it."""
+        return wanted in self._sock.recv(65536)
+
     def leave(self) -> int:
         """Goes away; when that was: monotonic, in ns."""
         at = time.monotonic_ns()

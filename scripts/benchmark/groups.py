@@ -17,6 +17,7 @@ from scripts.benchmark.scenarios import (
     decisions,
     grants,
     leaving,
+    places,
     small,
     streams,
     swaps,
@@ -32,7 +33,7 @@ def run_all(course: Course) -> list[Row]:
     rows = [*real_children(course), *canned_children(course)]
     if course.with_qmsup:
         rows += [*crowd.measure(course), *cold.measure(course), *decisions.measure(course)]
-        rows += death.measure(course)
+        rows += [*places.measure(course), *death.measure(course)]
     return rows
 
 
