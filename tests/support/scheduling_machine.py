@@ -360,12 +360,6 @@ class SchedulerMachine(Wishes):
         if is_so:
             self.tell(ShutdownAsked())
 
-    @property
-    def is_handed_over(self) -> bool:
-        """Whether it is the next scheduler's to answer whoever waits."""
-        ending = self.scheduler.state.ending
-        return ending is not None and ending.is_handing_over
-
     @invariant()
     def a_due_wake_is_armed(self) -> None:
         state = self.scheduler.state

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from qmsup.ids import ModelId
 from tests.support.scheduling_dice import as_code, play, shortest, throw
 from tests.support.scheduling_machine import SchedulerMachine
 from tests.support.scheduling_specs import SPECS
@@ -25,6 +26,16 @@ def test_what_must_hold_holds() -> None:
             suppress_health_check=[HealthCheck.too_slow],
         ),
     )
+
+
+def test_what_is_released_after_the_box_was_handed_over_is_the_next_schedulers() -> None:
+    machine = SchedulerMachine()
+    machine.begin(name="kept")
+    machine.take_a_lease(model=ModelId("a"), ttl=30)
+    machine.ready(pick=0, slots=1)
+    machine.shut_down(is_so=True)
+    machine.release_a_lease(pick=0)
+    machine.teardown()
 
 
 @pytest.mark.parametrize("configuration", sorted(SPECS))
