@@ -103,8 +103,11 @@ def read_former(text: str, offset: float) -> Former | None:
         if told["version"] != _VERSION:
             return None
         standing: Standing = plain_values.restored(Standing, told["standing"])
-        workers = _living(standing, told) if told["boot"] == procfs.boot_id() else ()
-        return Former(workers=workers, event=_event(standing, float(told["offset"]) - offset))
+        is_same_boot = told["boot"] == procfs.boot_id()
+        workers = _living(standing, told) if is_same_boot else ()
+        # Until the box starts anew all processes have one clock that nobody sets; the wall clock may have jumped.
+        shift = 0.0 if is_same_boot else float(told["offset"]) - offset
+        return Former(workers=workers, event=_event(standing, shift))
     except (
         LookupError,
         ValueError,

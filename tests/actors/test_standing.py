@@ -14,9 +14,15 @@ from qmsup import places as where
 from qmsup.actors.standing import LivingWorker, StandingKeeper, read_former
 from qmsup.actors.state_store import StateOnDisk
 from qmsup.actors.tree import end_actors
-from qmsup.core.scheduling.events import ListenerJoined, LoadAsked, PinAsked, ProcessReady
+from qmsup.core.scheduling.events import (
+    LeaseRequested,
+    ListenerJoined,
+    LoadAsked,
+    PinAsked,
+    ProcessReady,
+)
 from qmsup.core.scheduling.scheduler import Scheduler
-from qmsup.ids import AskId, Incarnation, ListenerName, ModelId, WorkerId
+from qmsup.ids import AskId, Incarnation, LeaseId, ListenerName, ModelId, WorkerId
 from qmsup.spec import ModelSpec, Spec
 from qmsup.units import Seconds
 from tests.support.scheduler_actor import QUICK, becomes, models_of, scheduler_of
@@ -89,6 +95,28 @@ def test_after_another_boot_no_worker_is_left() -> None:
 
     assert former is not None
     assert former.workers == ()
+
+
+@pytest.mark.parametrize(
+    ("boot", "left"), [(None, 600.0), ("another", 600.0 - 3600.0)], ids=["same boot", "another"]
+)
+def test_a_wall_clock_that_was_set_meanwhile_ends_no_lease_and_after_another_boot_it_is_all_there_is(
+    boot: str | None, left: float
+) -> None:
+    scheduler, now = _state(os.getpid()), time.monotonic()
+    lease = LeaseRequested(
+        ask=AskId("j"), lease=LeaseId("job"), model=M, ttl=Seconds(600.0), owner="o", purpose="p"
+    )
+    scheduler.handle(lease, Seconds(now))
+    store = StateOnDisk()
+    StandingKeeper(store, 0.0).keep(scheduler.state)
+    told = json.loads(store.standing())
+
+    former = read_former(json.dumps(told | ({"boot": boot} if boot else {})), 3600.0)
+
+    assert former is not None
+    [job] = former.event.jobs
+    assert job.left == pytest.approx(left, abs=30.0)
 
 
 @pytest.mark.parametrize(
