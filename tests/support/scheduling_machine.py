@@ -99,8 +99,14 @@ class SchedulerMachine(Wishes):
                 assert total <= self.spec.vram_budget, "what is loaded together fits"
 
     def renders_in_flight(self) -> set[LeaseId]:
-        state = self.scheduler.state
-        return {lease for model in state.rendering for lease in state.models[model].leases}
+        """Those of children that live: a listener may not have noticed yet that others have ended."""
+        models = [self.scheduler.state.models[name] for name in self.scheduler.state.rendering]
+        return {
+            lease.id
+            for model in models
+            for lease in model.leases.values()
+            if model.child is not None and lease.incarnation == model.child.incarnation
+        }
 
     def check_renders(self, effects: list[Effect], rendering: set[LeaseId]) -> None:
         models = self.scheduler.state.models
