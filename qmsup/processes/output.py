@@ -1,6 +1,5 @@
 """A child's log. The child writes it itself (O_APPEND): a pipe would break with its reader, or fill up and block."""
 
-import contextlib
 import errno
 import os
 import re
@@ -51,13 +50,22 @@ def _size_of(path: Path) -> int:
 def mark_start(fd: int, *, program: str, port: int, incarnation: Incarnation) -> int:
     """Write the line that divides one start from the one before; where in the file the start begins.
 
+    With the disk full the descriptor leads nowhere from then on: some programs end when they cannot write their log.
     The program alone is named: arguments may hold keys.
     """
     clock = time.strftime("%Y-%m-%dT%H:%M:%S%z")
     line = f"=== qmsup {clock} start {incarnation}: {program} on port {port} ===\n"
-    with contextlib.suppress(OSError):  # the disk is full
-        os.write(fd, line.encode(errors="replace"))
-    return os.fstat(fd).st_size
+    data = line.encode(errors="replace")
+    try:
+        is_written = os.write(fd, data) == len(data)
+    except OSError:
+        is_written = False
+    start = os.fstat(fd).st_size
+    if not is_written:
+        nowhere = os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
+        os.dup2(nowhere, fd, inheritable=False)
+        os.close(nowhere)
+    return start
 
 
 def last_lines(path: Path, since: int, *, count: int = 12) -> str:

@@ -5,7 +5,7 @@
 What it does not know (`-m`, `-c`, `-ngl` ...) it ignores. As the real one it opens its port before it loads, answers
 503 to everything while loading, tells its port and troubles on stderr, and after a TERM stops listening but ends only
 when the last request has. `GET /stats` counts what it saw; `/echo` gives a request back. With `--vram` it takes memory
-of a fake GPU as it loads.
+of a fake GPU as it loads, with `--grow-vram` more as it serves.
 """
 
 import argparse
@@ -59,7 +59,8 @@ class Stats:
 
 
 def say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    with contextlib.suppress(OSError):  # as the real one does when the disk is full
+        print(text, file=sys.stderr, flush=True)
 
 
 class FakeChild:
@@ -74,6 +75,7 @@ class FakeChild:
         self.is_idle.set()
         self.is_told_to_end = asyncio.Event()
         self.grandchildren: list[subprocess.Popen[bytes]] = []
+        self.yet_to_take = list(options.grow_vram)
 
     async def run(self) -> int:
         loop = asyncio.get_running_loop()
@@ -263,6 +265,7 @@ class FakeChild:
             error = {"message": str(wrong), "type": "invalid_request_error", "code": 400}
             await answer(writer, 400, {"error": error}, keep=keep)
             return
+        self._take(self.yet_to_take.pop(0) if self.yet_to_take else 0)
         await self._pause(self.options.first_byte_seconds, reader)
         count = int(asked.get("max_tokens") or self.options.events)
         words = [f"{self.options.name}{number} " for number in range(count)]
@@ -422,6 +425,7 @@ def options_of(arguments: list[str]) -> argparse.Namespace:
     add("--lose-port-once", type=Path, metavar="FILE", help="fail to bind, unless FILE is there")
     add("--load-seconds", type=float, default=0.0)
     add("--vram", type=int, default=0, metavar="MIB", help="taken bit by bit as it loads")
+    add("--grow-vram", type=int, nargs="*", default=[], metavar="MIB", help="with each completion")
     add("--fake-gpu", default=os.environ.get("QMSUP_FAKE_NVML"), metavar="FILE", help="whose")
     add("--card", metavar="UUID", help="which of the cards; the first")
     add("--exit-code", type=int, help="end with this code once loaded")

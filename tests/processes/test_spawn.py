@@ -137,6 +137,13 @@ def test_a_full_disk_costs_the_log_and_the_record_not_the_child(full: Path) -> N
     assert list(records.read_all()) == []
 
 
+def test_a_program_that_ends_when_it_cannot_write_its_log_lives_on_a_full_disk(full: Path) -> None:
+    code = "import time; print('hello', flush=True); time.sleep(60)"
+    with running(sys.executable, "-c", code) as child:
+        assert os.readlink(f"/proc/{child.pid}/fd/1") == os.devnull  # noqa: PTH115 - no path
+        assert child.exit() is None
+
+
 def test_a_disk_too_full_for_a_new_log_costs_the_log(
     places: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
