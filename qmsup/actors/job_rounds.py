@@ -76,6 +76,8 @@ class Rounds:
         self._on_over = on_over
         self._running: dict[LeaseId, _Round] = {}
         self._ended: dict[str, JobRecord] = {}
+        self._forget_at: dict[str, float] = {}
+        """By the monotonic clock: the wall clock may be set meanwhile."""
         self._catch_up_at = 0.0
 
     def recall(self) -> list[JobRecord]:
@@ -87,12 +89,12 @@ class Rounds:
         now = time.monotonic()
         for record in self._book.read_all():
             if record.ended is not None:
-                self._ended[record.id] = record
+                self._note_end(record)
                 continue
             text = self._book.document(record)
             if job_answers.is_over(text):  # its end came between two writes
                 ended = self._book.keep(record, text)
-                self._ended[ended.id] = ended
+                self._note_end(ended)
                 self._report(EndJob(lease=ended.lease))
                 continue
             self._running[record.lease] = _Round(
@@ -124,7 +126,7 @@ class Rounds:
         """When `work` is wanted next; None = there are no jobs."""
         times = [each.renew_at for each in self._running.values()]
         times += [each.ask_at for each in self._running.values() if _may_ask(each)]
-        times += [_forgotten_at(record) for record in self._ended.values()]
+        times += self._forget_at.values()
         times += [self._catch_up_at] if self._book.is_behind else []
         return min(map(Seconds, times), default=None)
 
@@ -138,9 +140,9 @@ class Rounds:
         if self._book.is_behind and now >= self._catch_up_at:
             self._catch_up_at = now + _CATCH_UP_EVERY
             self._book.catch_up()
-        for record in [r for r in self._ended.values() if now >= _forgotten_at(r)]:
-            del self._ended[record.id]
-            self._book.forget(record)
+        for job in [job for job, at in self._forget_at.items() if now >= at]:
+            del self._forget_at[job]
+            self._book.forget(self._ended.pop(job))
 
     def lease_given(self, lease: LeaseId) -> bool:
         """The lease of a job is held, so its child runs; False = it is none of those."""
@@ -230,17 +232,17 @@ class Rounds:
         """The document is kept before the lease ends: the model may be stopped for others at once."""
         record = each.record if each.record.ended else self._book.keep(each.record, text)
         del self._running[record.lease]
-        self._ended[record.id] = record
+        self._note_end(record)
         self._report(EndJob(lease=record.lease))
         _log.info("job.over", job=record.id, model=record.model, status=job_answers.status_in(text))
         self._on_over(record)
 
+    def _note_end(self, record: JobRecord) -> None:
+        assert record.ended is not None, "only what has ended is forgotten"
+        self._ended[record.id] = record
+        left = record.ended + KEPT_FOR - time.time()
+        self._forget_at[record.id] = time.monotonic() + min(max(left, 0.0), KEPT_FOR)
+
 
 def _may_ask(each: _Round) -> bool:
     return each.is_sure and not each.is_asking
-
-
-def _forgotten_at(record: JobRecord) -> float:
-    """By the monotonic clock."""
-    assert record.ended is not None, "only what has ended is forgotten"
-    return time.monotonic() + (record.ended + KEPT_FOR - time.time())

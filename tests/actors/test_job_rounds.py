@@ -11,7 +11,7 @@ import pytest
 from qmsup import places as folders
 from qmsup.actors import job_rounds
 from qmsup.actors.inbox import PollingInbox
-from qmsup.actors.job_book import JobBook, JobRecord
+from qmsup.actors.job_book import KEPT_FOR, JobBook, JobRecord
 from qmsup.actors.job_calls import Calls
 from qmsup.actors.job_news import EndJob, JobWish, KeepJob
 from qmsup.actors.job_rounds import Rounds
@@ -180,3 +180,29 @@ def test_a_job_whose_last_document_was_all_that_could_be_written_is_over(
     assert status() == "completed"
     [record] = JobBook().read_all()
     assert record.ended is not None
+
+
+@pytest.mark.parametrize("jump", [-86_400.0, 86_400.0])
+def test_a_wall_clock_that_is_set_changes_nothing_for_a_job_that_is_over(
+    rounds: Rounds, wishes: list[JobWish], monkeypatch: pytest.MonkeyPatch, jump: float
+) -> None:
+    rounds.watch(RECORD, QUEUED)
+    rounds.child_gone(J)
+    clock, before = time.time, due_of(rounds)
+
+    monkeypatch.setattr(time, "time", lambda: clock() + jump)
+    rounds.work(Seconds(time.monotonic() + 60.0))
+
+    assert due_of(rounds) == before
+    assert status() == "failed"
+
+
+def test_a_job_that_ends_in_the_future_by_a_clock_that_was_set_back_is_kept_no_longer_than_others(
+    rounds: Rounds, wishes: list[JobWish]
+) -> None:
+    later = replace(RECORD, ended=time.time() + 86_400.0)
+    JobBook().keep(later, b'{"id": "1", "status": "completed"}')
+
+    rounds.recall()
+
+    assert due_of(rounds) <= time.monotonic() + KEPT_FOR
