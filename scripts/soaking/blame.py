@@ -12,6 +12,8 @@ _OF_A_CHILD = frozenset(
     {"upstream_failed", "model_load_failed", "model_unavailable", "model_stopped"}
 )
 _ABSENCE = "scheduler_unavailable"
+_AWAY_FOR_S = {Part.WORKER: _SLACK_S, Part.LISTENER: 15.0}
+"""So long nobody takes their clients in: a worker's port has the others, a listener's has nobody."""
 GRACE_S = 6.0
 """How long a box's workers wait for an absent scheduler; who freezes or muddles for less is not noticed."""
 WORKER_GRACE_S = 6.5
@@ -80,6 +82,9 @@ def _unwritten(ended: Ended, others: Iterable[Taken]) -> bool:
 
 def _cuts(taken: Taken, ended: Ended) -> bool:
     fault = taken.fault
-    if (fault.kind, fault.part, fault.name) != (Kind.KILL, Part.WORKER, ended.asking.listener):
+    if fault.kind is not Kind.KILL or fault.name != ended.asking.listener:
         return False
-    return ended.began_s - _SLACK_S <= taken.at_s <= ended.ended_s + _SLACK_S
+    if fault.part not in _AWAY_FOR_S:
+        return False
+    away_s = _AWAY_FOR_S[fault.part]
+    return ended.began_s - away_s <= taken.at_s <= ended.ended_s + _SLACK_S

@@ -214,7 +214,7 @@ class _Run:
     def _note(self, taken: Taken) -> None:
         self._taken.append(taken)
         if taken.fault.kind is Kind.KILL:
-            self._killed.add(taken.pid)
+            self._killed |= {taken.pid, *taken.with_it}
         self._tally.add(taken.fault.words)
 
     def _ask(self, asking: Asking, began: float) -> None:

@@ -27,6 +27,8 @@ class Part(StrEnum):
 
     CHILD = "child"
     WORKER = "worker"
+    LISTENER = "listener"
+    """The parent of a port's workers, which end with it."""
     SCHEDULER = "scheduler"
 
 
@@ -36,7 +38,7 @@ class Fault:
 
     Attributes:
         part: for KILL and FREEZE; None for the others.
-        name: a child's model or a worker's listener.
+        name: a child's model; a listener, its own or its worker's.
         pick: chooses among several.
         lasts_s: until it is over; a kill is at once.
         muddled: for MUDDLE.
@@ -58,11 +60,16 @@ class Fault:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """A fault that hit something; times from the beginning of its round."""
+    """A fault that hit something; times from the beginning of its round.
+
+    Attributes:
+        with_it: who ends with what was killed.
+    """
 
     fault: Fault
     at_s: float
     pid: int = 0
+    with_it: frozenset[int] = frozenset()
 
     @property
     def until_s(self) -> float:
@@ -122,6 +129,7 @@ def plan(dice: random.Random, stakes: Stakes) -> Plan:
 
 
 _WEIGHTS = {Kind.KILL: 5, Kind.FREEZE: 4, Kind.MUDDLE: 2, Kind.STEAL: 2, Kind.FILL: 1}
+_PART_WEIGHTS = {Part.CHILD: 8, Part.WORKER: 6, Part.SCHEDULER: 6, Part.LISTENER: 1}
 _ALONE = frozenset({Kind.MUDDLE, Kind.STEAL, Kind.FILL})
 """There is one of what they are done to."""
 
@@ -154,11 +162,12 @@ def _fault(dice: random.Random, kind: Kind, stakes: Stakes) -> Fault:
     match kind:
         case Kind.KILL | Kind.FREEZE:
             parts = sorted(stakes.parts)
-            weights = [{Part.CHILD: 4, Part.WORKER: 3, Part.SCHEDULER: 3}[part] for part in parts]
+            weights = [_PART_WEIGHTS[part] for part in parts]
             (part,) = dice.choices(parts, weights)
             names = {
                 Part.CHILD: sorted(stakes.models),
                 Part.WORKER: sorted(stakes.listeners),
+                Part.LISTENER: sorted(stakes.listeners),
                 Part.SCHEDULER: [""],
             }[part]
             return Fault(

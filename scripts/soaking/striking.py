@@ -43,13 +43,13 @@ class Hands:
 
         Of parts another child is hit when the model that the fault names has none.
         """
-        pid = 0
+        pid, with_it = 0, frozenset[int]()
         match fault.kind:
             case Kind.KILL | Kind.FREEZE:
                 hit = self._hit(fault)
                 if hit is None:
                     return None
-                fault, pid = hit
+                fault, pid, with_it = hit
             case Kind.MUDDLE:
                 self._muddle.muddled = fault.muddled
             case Kind.STEAL:
@@ -60,7 +60,8 @@ class Hands:
                 self._disk.fill()
             case _:
                 assert_never(fault.kind)
-        return Taken(fault=fault, at_s=time.monotonic() - round_began, pid=pid)
+        at_s = time.monotonic() - round_began
+        return Taken(fault=fault, at_s=at_s, pid=pid, with_it=with_it)
 
     def lift(self, taken: Taken) -> None:
         """It is over."""
@@ -85,7 +86,7 @@ class Hands:
             case _:
                 assert_never(taken.fault.kind)
 
-    def _hit(self, fault: Fault) -> tuple[Fault, int] | None:
+    def _hit(self, fault: Fault) -> tuple[Fault, int, frozenset[int]] | None:
         victims = self._candidates(fault)
         if not victims:
             return None
@@ -93,13 +94,15 @@ class Hands:
         freezes = fault.kind is Kind.FREEZE
         if freezes and victim.pid in self._frozen:
             return None
+        is_listener = fault.part is Part.LISTENER
         try:
+            workers = [worker.pid for worker in victim.children()] if is_listener else []
             victim.send_signal(signal.SIGSTOP if freezes else signal.SIGKILL)
         except psutil.NoSuchProcess:
             return None
         if freezes:
             self._frozen[victim.pid] = victim
-        return replace(fault, name=name), victim.pid
+        return replace(fault, name=name), victim.pid, frozenset(workers)
 
     def _candidates(self, fault: Fault) -> list[tuple[str, psutil.Process]]:
         with contextlib.suppress(psutil.Error, StopIteration):
@@ -110,6 +113,8 @@ class Hands:
                 case Part.WORKER:
                     workers = self._box.listener(fault.name).children()
                     return [(fault.name, worker) for worker in workers]
+                case Part.LISTENER:
+                    return [(fault.name, self._box.listener(fault.name))]
                 case Part.CHILD:
                     children = [  # not all are the scheduler's: one that was killed left some
                         (found[1], process)

@@ -27,6 +27,7 @@ def done(
 
 CHILD = done(Kind.KILL, Part.CHILD, "m")
 WORKER = done(Kind.KILL, Part.WORKER, "main")
+LISTENER = done(Kind.KILL, Part.LISTENER, "main")
 SCHEDULER = done(Kind.KILL, Part.SCHEDULER)
 STILL_CHILD = done(Kind.FREEZE, Part.CHILD, "m", at_s=1.0, lasts_s=3.0)
 STILL_WORKER = done(Kind.FREEZE, Part.WORKER, "main", at_s=1.0, lasts_s=3.0)
@@ -56,6 +57,9 @@ MAY = {
     "a dead worker cuts its own": ("m main", 0, 3, "cut", "", [WORKER], True),
     "a dead worker cuts no other port": ("m side", 0, 3, "cut", "", [WORKER], False),
     "a dead worker cuts nobody later": ("m main", 3, 4, "cut", "", [WORKER], False),
+    "a dead listener takes nobody in for a while": ("m main", 9, 9, "cut", "", [LISTENER], True),
+    "but not for long": ("m main", 30, 31, "cut", "", [LISTENER], False),
+    "other ports take theirs": ("m side", 0, 3, "cut", "", [LISTENER], False),
     "a dead worker is no error": ("m main", 0, 3, "refused", FAILED, [WORKER], False),
     "children outlive a scheduler": ("n side", 0, 3, "refused", FAILED, [SCHEDULER], False),
     "its absence is felt": ("n side", 0, 3, "refused", AWAY, [SCHEDULER], True),
