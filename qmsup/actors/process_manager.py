@@ -16,6 +16,7 @@ from typing_extensions import override
 
 from qmsup.actors.child_hands import ChildEnded, ChildHands, StopCommandEnded
 from qmsup.actors.inbox import PollingInbox, TimeIsUp
+from qmsup.actors.progress_watch import ProgressSaw, ProgressWatch
 from qmsup.actors.questions import ProbeSaw
 from qmsup.actors.running import Running
 from qmsup.core.lifecycle import effects as do
@@ -96,6 +97,7 @@ class ProcessManager(pykka.ThreadingActor):
         self._report = report
         self._life = Lifecycle(_limits_of(spec))
         self._hands = ChildHands(self._inbox, ports)
+        self._progress = ProgressWatch(self._inbox)
         self._keeps_child = False
         self._started_at = _now()
 
@@ -113,13 +115,10 @@ class ProcessManager(pykka.ThreadingActor):
                 self._take(happened.Unwanted(incarnation=incarnation))
             case TimeIsUp():
                 self._hands.tend_log(_now())
+                self._take(self._progress.tend(_now()))
                 self._take(happened.TimePassed())
-            case ProbeSaw(answer=answer):
-                self._take(self._hands.judge(answer))
-            case StopCommandEnded():
-                self._hands.stop_command_ended()
-            case ChildEnded(child=child):
-                self._take(self._hands.ended(child))
+            case ProbeSaw() | ProgressSaw() | StopCommandEnded() | ChildEnded():
+                self._hear(message)
             case SpecChanged(spec=spec):
                 self._spec = spec
                 self._life.limits = _limits_of(spec)
@@ -130,9 +129,25 @@ class ProcessManager(pykka.ThreadingActor):
             case _:
                 super().on_receive(message)
 
+    def _hear(self, message: ProbeSaw | ProgressSaw | StopCommandEnded | ChildEnded) -> None:
+        """What is heard of the child."""
+        match message:
+            case ProbeSaw(answer=answer):
+                self._take(self._hands.judge(answer))
+            case ProgressSaw():
+                self._progress.saw(message, _now())
+                self._take(None)  # when it is asked again
+            case StopCommandEnded():
+                self._hands.stop_command_ended()
+            case ChildEnded(child=child):
+                self._take(self._hands.ended(child))
+            case _:
+                assert_never(message)
+
     @override
     def on_stop(self) -> None:
         keep = self._keeps_child and self._life.phase is Phase.READY
+        self._progress.close()
         self._hands.close(keep=keep, grace=min(self._life.limits.stop_grace, _LAST_GRACE))
         self._inbox.close()
 
@@ -144,6 +159,7 @@ class ProcessManager(pykka.ThreadingActor):
         traceback: TracebackType | None,
     ) -> None:
         incarnation = self._life.incarnation
+        self._progress.close()
         self._hands.close(keep=False, grace=_LAST_GRACE)
         self._inbox.close()
         if incarnation is not None:
@@ -158,7 +174,9 @@ class ProcessManager(pykka.ThreadingActor):
                 for effect in self._life.handle(event, _now()):
                     events.append(self._carry_out(effect))
         self._hands.do_paperwork()
-        wishes = (self._life.wake_at, self._hands.log_due)
+        is_ready = self._life.phase is Phase.READY
+        self._progress.follow(self._hands.running if is_ready else None, _now())
+        wishes = (self._life.wake_at, self._hands.log_due, self._progress.due)
         self._inbox.wake_at(min((at for at in wishes if at is not None), default=None))
 
     def _carry_out(self, effect: do.Effect) -> happened.Event | None:

@@ -1,5 +1,6 @@
 """What Linux says of a process: its parent, session, start and environment. A pid alone proves nothing."""
 
+import contextlib
 import os
 import time
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from pathlib import Path
 from qmsup.units import Seconds
 
 _PROC = Path("/proc")
+_GPUS = ("/dev/nvidia", "/dev/kfd", "/dev/dri/render")
 _FEW = 64
 """So many pids are tried faster than all there are are listed."""
 _PIDS_PER_SECOND = 100_000
@@ -107,6 +109,21 @@ def ticks_of(pid: int) -> int:
     return int(major_faults) + int(user) + int(system)
 
 
+def cpu_time_of(pid: int) -> Seconds:
+    """The CPU time a process has used, all its threads together."""
+    try:
+        line = (_PROC / str(pid) / "stat").read_text(errors="replace")
+    except OSError:
+        return Seconds(0.0)
+    user, system = line[line.rindex(")") + 2 :].split()[11:13]
+    return Seconds((int(user) + int(system)) / os.sysconf("SC_CLK_TCK"))
+
+
+def uses_gpu(pid: int) -> bool:
+    """Whether a process holds a GPU's device open. False too where we may not look."""
+    return any(target.startswith(_GPUS) for target in _open_files(pid))
+
+
 def is_at_work(pid: int) -> bool:
     """Whether the first thread of a process runs just now, or waits for a disk."""
     try:
@@ -154,16 +171,15 @@ def _environ(pid: int) -> list[bytes]:
 
 def socket_inodes(pid: int) -> frozenset[str]:
     """The sockets a process has open, as `/proc/net/tcp` numbers them."""
-    folder = _PROC / str(pid) / "fd"
-    found: set[str] = set()
+    return frozenset(file[8:-1] for file in _open_files(pid) if file.startswith("socket:["))
+
+
+def _open_files(pid: int) -> list[str]:
+    found: list[str] = []
     try:
-        for link in folder.iterdir():
-            try:
-                target = os.readlink(link)  # noqa: PTH115 - `socket:[123]` is not a path
-            except OSError:
-                continue
-            if target.startswith("socket:["):
-                found.add(target[8:-1])
+        for link in (_PROC / str(pid) / "fd").iterdir():
+            with contextlib.suppress(OSError):  # it was closed meanwhile
+                found.append(os.readlink(link))  # noqa: PTH115 - `socket:[123]` is not a path
     except OSError:
         pass
-    return frozenset(found)
+    return found

@@ -2,9 +2,11 @@
 
 from dataclasses import dataclass
 
-from qmsup.processes import stop
+from qmsup.core.lifecycle.progress import Effort
+from qmsup.processes import procfs, stop
 from qmsup.processes.child import Child
 from qmsup.processes.procfs import io_bytes, ticks_of
+from qmsup.units import Seconds
 
 _STOPPED = "T"
 _TRACED = "t"
@@ -33,4 +35,15 @@ def look_at(child: Child) -> Seen:
         done=sum(ticks_of(stat.pid) + io_bytes(stat.pid) for stat in found),
         is_stopped=_STOPPED in states,
         is_traced=_TRACED in states,
+    )
+
+
+def effort_of(child: Child) -> Effort:
+    """What every process of the child has used so far; some milliseconds."""
+    found = stop.members_of(child)
+    return Effort(
+        cpu=Seconds(sum(procfs.cpu_time_of(stat.pid) for stat in found)),
+        moved=sum(io_bytes(stat.pid) for stat in found),
+        uses_gpu=any(procfs.uses_gpu(stat.pid) for stat in found),
+        is_held=any(stat.state in (_STOPPED, _TRACED) for stat in found),
     )

@@ -10,10 +10,11 @@ import pykka
 import pytest
 
 from qmsup.actors.process_manager import ProcessManager
-from qmsup.core.lifecycle import machine
+from qmsup.core.lifecycle import machine, progress
 from qmsup.core.scheduling.effects import EnsureReady, Stop
 from qmsup.core.scheduling.events import ProcessFailed, ProcessReady, ProcessStopped
 from qmsup.ids import EventNumber, Incarnation, ModelId
+from qmsup.processes import procfs
 from qmsup.processes.ports import PortPool
 from qmsup.spec import ModelSpec
 from qmsup.units import Seconds
@@ -78,6 +79,46 @@ def test_a_child_in_which_nothing_moves_is_ended_and_told_of(
 
     assert "used neither CPU nor disk" in reports.wait_for(ProcessFailed, 1).reason
     assert not is_alive(pid)
+
+
+@pytest.fixture
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Minutes are moments, and each process has a GPU open."""
+    for name in ("ASK_EVERY", "LOOK_AFTER", "STALLED_AFTER"):
+        monkeypatch.setattr(progress, name, Seconds(0.05))
+    monkeypatch.setattr(procfs, "uses_gpu", lambda _: True)
+
+
+def test_one_that_answers_but_computes_nothing_any_more_is_ended_and_told_of(
+    soon: None, reports: Reports, owners: list[Manager]
+) -> None:
+    pid = ready_child(fake_spec("--wedged"), reports, owners)
+
+    reason = reports.wait_for(ProcessFailed, 1).reason
+
+    assert "it answers, but has computed one batch for" in reason
+    assert not is_alive(pid)
+    owners[0].tell(ensure(2))
+    assert reports.wait_for(ProcessReady, 2).pid != pid
+
+
+def test_one_that_gets_on_is_asked_again_and_again_and_left_alone(
+    soon: None, reports: Reports, owners: list[Manager], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    answers: list[int] = []
+    answered = progress.Progress.answered
+
+    def count(told: progress.Progress, now: Seconds) -> None:
+        answers.append(1)
+        answered(told, now)
+
+    monkeypatch.setattr(progress.Progress, "answered", count)
+    pid = ready_child(fake_spec(), reports, owners)
+
+    wait_until(lambda: len(answers) > 3)
+    assert is_alive(pid)
+    owners[0].tell(Stop(cause=EventNumber(1), model=M, incarnation=Incarnation(1)))
+    reports.wait_for(ProcessStopped, 1)
 
 
 def test_what_hangs_behind_a_script_is_found(reports: Reports, owners: list[Manager]) -> None:

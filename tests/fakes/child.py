@@ -216,11 +216,10 @@ class FakeChild:
         match path:
             case "/health" | "/v1/health":
                 await answer(writer, 200, {"status": "ok"}, keep=keep)
-            case "/props":
-                told: dict[str, Any] = {"total_slots": self.options.slots}
-                if self.options.ctx:
-                    told["default_generation_settings"] = {"n_ctx": self.options.ctx}
-                await answer(writer, 200, told, keep=keep)
+            case "/props" | "/slots":
+                if path == "/slots" and self.options.wedged:
+                    await reader.read()  # the thread that computes never comes to answer it
+                await answer(writer, 200, self._props(), keep=keep)
             case "/v1/models":
                 models = {"object": "list", "data": [{"id": name, "object": "model"}]}
                 await answer(writer, 200, models, keep=keep)
@@ -235,6 +234,12 @@ class FakeChild:
             case _:
                 error = {"message": "File Not Found", "type": "not_found_error", "code": 404}
                 await answer(writer, 404, {"error": error}, keep=keep)
+
+    def _props(self) -> dict[str, Any]:
+        told: dict[str, Any] = {"total_slots": self.options.slots}
+        if self.options.ctx:
+            told["default_generation_settings"] = {"n_ctx": self.options.ctx}
+        return told
 
     async def _tunnel(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = (
@@ -423,6 +428,7 @@ def options_of(arguments: list[str]) -> argparse.Namespace:
     add("--slots", type=int, default=4, help="what /props tells")
     add("--ctx", type=int, default=0, help="tokens of a slot, as /props tells")
     add("--lose-port-once", type=Path, metavar="FILE", help="fail to bind, unless FILE is there")
+    add("--wedged", action="store_true", help="never answer /slots, as where a GPU hangs")
     add("--load-seconds", type=float, default=0.0)
     add("--vram", type=int, default=0, metavar="MIB", help="taken bit by bit as it loads")
     add("--grow-vram", type=int, nargs="*", default=[], metavar="MIB", help="with each completion")

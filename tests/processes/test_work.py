@@ -39,3 +39,23 @@ def test_a_process_that_is_gone_or_hidden_adds_nothing(
     monkeypatch.setattr(procfs, "_PROC", tmp_path)
 
     assert (procfs.ticks_of(1), procfs.io_bytes(1)) == (0, 0)
+
+
+def test_the_effort_of_a_child_is_that_of_all_its_processes(places: Path) -> None:
+    with running(sys.executable, "-c", WORKS) as child:
+        before = work.effort_of(child)
+
+        wait_until(lambda: work.effort_of(child).cpu > before.cpu + 0.1)
+        assert (before.is_held, before.uses_gpu) == (False, False)
+        os.kill(child.pid, signal.SIGSTOP)
+        wait_until(lambda: work.effort_of(child).is_held)
+
+
+def test_who_has_a_gpu_open_uses_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(procfs, "_PROC", tmp_path)
+    for pid, device in ((1, "/dev/null"), (2, "/dev/nvidia0"), (3, "/dev/dri/renderD128")):
+        (tmp_path / str(pid) / "fd").mkdir(parents=True)
+        (tmp_path / str(pid) / "fd" / "3").symlink_to(device)
+
+    assert [procfs.uses_gpu(pid) for pid in (1, 2, 3, 4)] == [False, True, True, False]
+    assert procfs.cpu_time_of(1) == 0.0

@@ -81,9 +81,14 @@ class ProbeAnswered:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkSeen:
-    """What LookAtWork found."""
+    """What LookAtWork found.
+
+    Attributes:
+        stalls: why it hangs though it answers (see `progress`); "" = it does not.
+    """
 
     work: Work
+    stalls: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

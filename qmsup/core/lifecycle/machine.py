@@ -13,8 +13,8 @@ that ended as it was asked to has the same grace; what one leaves that ended by 
 FAILED is no phase: a child that failed is STOPPED like any other, and the report said why. A start that lost its port
 to somebody else is tried again on another port, within the same incarnation and the same `start_timeout`.
 
-A ready child is asked now and then whether it lives; `liveness` says when it hangs. Then KILL comes at once, as TERM
-would not be heard.
+A ready child is asked now and then whether it lives; `liveness` says when it hangs, and `progress` when it does though
+it answers. Then KILL comes at once, as TERM would not be heard.
 
 Every Wanted ends in a report of its incarnation, and so does every Unwanted, also when there is no such child.
 """
@@ -265,7 +265,7 @@ class Lifecycle:
         if self.phase is not Phase.READY:
             return []
         judge = self._pulse.is_silent if self._spawned.can_be_asked else self._pulse.is_only_watched
-        why = judge(seen.work, now)
+        why = seen.stalls or judge(seen.work, now)
         if not why:
             self._watch(now)
             return []

@@ -27,6 +27,7 @@ class Backend:
         added_arguments: what a command needs that says nothing of it; takes the command, the port and the slots.
         meaning: what an end by itself means; takes the exit and the last lines of the log.
         tells_slots: it answers `GET /props` with `total_slots` once it is ready.
+        tells_progress: it answers `GET /slots` between two batches, by the thread that computes.
         repeats_term: its first TERM may be lost, and a second one ends it at once.
         silent_looks: how often it may neither answer nor work until it counts as hanging. Few where the work is done
             by the program itself; many where it may wait for somebody elsewhere and do nothing meanwhile.
@@ -35,6 +36,7 @@ class Backend:
     added_arguments: Callable[[Sequence[str], int, int], tuple[str, ...]]
     meaning: Callable[[Exit, str], Meaning]
     tells_slots: bool = False
+    tells_progress: bool = False
     repeats_term: bool = False
     silent_looks: int = 40
 

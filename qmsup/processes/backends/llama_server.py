@@ -66,6 +66,7 @@ LLAMA_SERVER = Backend(
     added_arguments=_added_arguments,
     meaning=_meaning,
     tells_slots=True,
+    tells_progress=True,
     repeats_term=True,
     silent_looks=6,
 )
