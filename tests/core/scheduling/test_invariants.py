@@ -230,6 +230,10 @@ def wait_for_no_render(state: State) -> None:
     swap.left, swap.phase = set(), SwapPhase.RENDERING
 
 
+def lend_while_somebody_waits(state: State) -> None:
+    state.lent_to[WORKER] = None
+
+
 def look_at_nothing(state: State) -> None:
     swap = evicting(state)
     swap.left, swap.phase = set(), SwapPhase.LOOKING
@@ -289,6 +293,7 @@ BREAKS: dict[str, Callable[[State], None]] = {
     "while the box is drained": drain_with_a_waiter,
     "memory that does not come back": settle_for_nothing,
     "waits for a reading that nobody": look_at_nothing,
+    "may keep leases": lend_while_somebody_waits,
     "waits for a render that has ended": wait_for_no_render,
     "a is about to be unloaded": count_down_in_use,
     "a has no place": leave_what_has_no_place,

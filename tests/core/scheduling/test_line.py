@@ -121,3 +121,21 @@ def test_a_place_is_the_number_in_the_line(
         line.remove(one)
     assert [line.place_of(w) for w in line.in_order()] == list(range(1, line.size + 1))
     assert all(group.waiters for group in line.groups.values())
+
+
+def test_those_put_back_stand_where_they_arrived_among_those_that_came_since() -> None:
+    first, second, other, third = (
+        waiter("a", 1, streaming=True),
+        waiter("a", 2),
+        waiter("b", 3),
+        waiter("a", 4),
+    )
+    line = line_of(first, second, other)
+    taken = [*line.take(ModelId("a")), *line.take(ModelId("b"))]
+    line.add(third)
+
+    line.put_back(taken)
+
+    assert told(line) == "a1 a2 b3 a4"
+    assert (line.size, line.streaming) == (4, 1)
+    assert [line.place_of(one) for one in (first, second, other, third)] == [1, 2, 3, 4]
