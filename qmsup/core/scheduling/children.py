@@ -1,6 +1,6 @@
 """What is heard of child processes. Each report names the start it is about; only that one is believed."""
 
-from qmsup.core.scheduling import jobs, memory, residency, swaps, ttl, unload
+from qmsup.core.scheduling import jobs, lending, memory, residency, swaps, ttl, unload
 from qmsup.core.scheduling.events import (
     ProcessFailed,
     ProcessReady,
@@ -68,6 +68,8 @@ def _ended(
         return
     if child is not None and child.phase is not Phase.STOPPING and not child.has_served:
         _count_failure(state, model, child, reason)
+    if model.leases:
+        lending.recall(state)  # a worker would send its next request to nobody
     residency.take_away(state, model, incarnation)
     jobs.child_gone(state, model, incarnation)
     if child is not None:

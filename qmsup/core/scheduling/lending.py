@@ -19,16 +19,17 @@ def for_how_long(state: State, model: Model, listener: Listener) -> Seconds:
 
     Only while nobody waits and there is room for others, where one request has just followed another, and where the
     end of a single one decides nothing: renders lock others out, and with `holdOn: always` each end begins a hold.
+    Nor where there is a bound for who waits: what is only kept would have others refused.
     """
     scheduler = state.spec.scheduler
     if (
         not listener.lends
-        or state.line.size
+        or is_unwanted(state)
         or scheduler.hold_on is HoldOn.ALWAYS
         or not _is_hot(model, Seconds(state.now - scheduler.lend))
         or len(model.leases) >= model.limit
+        or model.spec.queue_max is not None
         or model.running_spec.renders
-        or _is_closing_down(state)
     ):
         return _NOT
     if scheduler.lend > 0:
@@ -44,7 +45,7 @@ def _is_hot(model: Model, since: Seconds) -> bool:
 
 def is_unwanted(state: State) -> bool:
     """Whether somebody may wait for what is lent."""
-    return bool(state.line.size) or _is_closing_down(state)
+    return bool(state.line.size) or state.law.is_doubtful or _is_closing_down(state)
 
 
 def recall(state: State) -> None:

@@ -1,7 +1,7 @@
 """A new configuration. What runs keeps running; what is no longer named, or has no place, ends when it is idle."""
 
 from qmsup.core.eviction.policy import members_of
-from qmsup.core.scheduling import law, residency, shedding, swaps, ttl, waiting
+from qmsup.core.scheduling import law, lending, residency, shedding, swaps, ttl, waiting
 from qmsup.core.scheduling.admission import unknown_model
 from qmsup.core.scheduling.records import Model
 from qmsup.core.scheduling.state import State
@@ -11,6 +11,9 @@ from qmsup.spec import Spec
 def applied(state: State, spec: Spec) -> None:
     """Put a validated configuration in force. Leases and the line stay."""
     former_groups = members_of(state.spec)
+    lending.recall(
+        state
+    )  # what was lent by the former one may be for a model that is gone, or beyond its limit
     state.spec = spec
     removed = [
         model

@@ -1,6 +1,6 @@
 """Unloading on request. It ends when the processes it found are gone, and stalls nobody else meanwhile."""
 
-from qmsup.core.scheduling import leases, residency, swaps, waiting
+from qmsup.core.scheduling import leases, lending, residency, swaps, waiting
 from qmsup.core.scheduling.admission import unknown_model
 from qmsup.core.scheduling.events import UnloadAsked
 from qmsup.core.scheduling.records import Model, Unload
@@ -49,6 +49,7 @@ def _unload(state: State, model: Model, *, drain: bool) -> None:
         swaps.abort(state, model.swap, is_wanted_gone=True)
     if drain and model.is_ready and (model.leases or state.missing is not None):
         model.is_draining = True
+        lending.recall(state)  # what comes from now on waits for the next start
         return
     if not drain:
         leases.cut_all(state, model, refusal)

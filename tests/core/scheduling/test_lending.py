@@ -5,12 +5,12 @@ from dataclasses import replace
 import pytest
 
 from qmsup.core.scheduling.effects import Grant
-from qmsup.core.scheduling.events import LeaseReleased, Outcome, Use
+from qmsup.core.scheduling.events import ConfigApplied, LeaseReleased, Outcome, Use
 from qmsup.core.scheduling.holds import Conversation
 from qmsup.ids import LeaseId, ModelId, RequestId, WorkerId
 from qmsup.spec import HoldOn, SchedulerSpec, Spec
 from qmsup.units import Seconds
-from tests.support.scheduling import Desk, spec_of
+from tests.support.scheduling import Desk, group, spec_of
 
 A = ModelId("a")
 HOLDING = SchedulerSpec(hold=Seconds(10.0))
@@ -263,3 +263,64 @@ def test_a_worker_that_greets_again_may_have_learnt_it() -> None:
 
     assert _lent(desk) > 0
     assert WorkerId("w2") in desk.scheduler.state.lent_to
+
+
+def test_a_model_that_refuses_who_would_wait_is_not_lent() -> None:
+    """What is only kept would count against its limit, and nobody could wait until it has come back."""
+    spec = spec_of("a b")
+    model = replace(spec.models[A], queue_max=0)
+    desk = _desk(replace(spec, models={**spec.models, A: model}))
+
+    desk.say("r1 asks a")
+
+    assert _lent(desk) == 0.0
+
+
+def test_a_model_that_is_to_go_once_it_is_idle_serves_nobody_new_under_what_is_lent() -> None:
+    desk = _desk()
+    desk.say("r1 asks a")
+
+    assert desk.say("drain x a") == "recall w1"
+    assert desk.say("r1 ends") == "stop a1"
+
+
+def test_another_configuration_counts_for_what_is_lent_too() -> None:
+    desk = _desk()
+    desk.say("r1 asks a")
+
+    desk.tell(ConfigApplied(spec=spec_of("a b", slots=1)))
+
+    assert desk.told() == "recall w1"
+    desk.say("r1 ends")
+    desk.say("r2 asks a")
+    assert _lent(desk) == 0.0, "the last place is left to others"
+
+
+def test_while_something_runs_that_has_no_place_nothing_is_lent() -> None:
+    desk = _desk(spec_of("a b"), evicts={})
+    for words in ("r1 asks b", "b2 ready", "r2 asks a"):
+        desk.say(words)
+    assert _lent(desk) > 0
+
+    desk.tell(ConfigApplied(spec=spec_of("a b", groups=(group("g", "a b"),))))
+    desk.say("r3 asks a")
+
+    assert desk.scheduler.state.law.is_doubtful
+    assert _lent(desk) == 0.0
+
+
+@pytest.mark.parametrize("end", ["a1 fails", "a1 gone"])
+def test_nobody_is_sent_to_a_child_that_has_died(end: str) -> None:
+    desk = _desk()
+    desk.say("r1 asks a")
+
+    assert desk.say(end) == "recall w1"
+
+
+def test_the_end_of_a_child_that_nobody_uses_recalls_nothing() -> None:
+    desk = _desk(evicts={})
+    for words in ("r1 asks b", "b2 ready", "r1 ends", "r2 asks a"):
+        desk.say(words)
+    assert _lent(desk) > 0
+
+    assert desk.say("b2 fails") == ""
