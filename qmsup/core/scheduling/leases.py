@@ -4,7 +4,7 @@ A count can never be stranded: an offer that nobody answers lapses, and an accep
 revives the lease, if the same child is still there, or has the listener cut the relay.
 """
 
-from qmsup.core.scheduling import lending, ttl
+from qmsup.core.scheduling import footprints, lending, ttl
 from qmsup.core.scheduling.effects import Cut, Grant
 from qmsup.core.scheduling.events import (
     LeaseReleased,
@@ -18,7 +18,7 @@ from qmsup.core.scheduling.holds import Conversation, window
 from qmsup.core.scheduling.inheritance import KeptJob
 from qmsup.core.scheduling.line import Wants
 from qmsup.core.scheduling.records import Lease, Listener, Model
-from qmsup.core.scheduling.residency import believe_peak, forget_removed, stop_when_idle
+from qmsup.core.scheduling.residency import forget_removed, stop_when_idle
 from qmsup.core.scheduling.state import State
 from qmsup.errors import Code, Refusal
 from qmsup.ids import LeaseId, RequestId, WorkerId
@@ -299,9 +299,7 @@ def credit(state: State, lease: Lease) -> None:
     if model is None:
         return
     if model.child is not None and model.child.incarnation == lease.incarnation:
-        model.child.has_served = True
-        if model.child.peak:
-            believe_peak(state, model.id, model.child)
+        footprints.served(state, model, model.child)
     if model.back_off.failures:
         model.back_off = model.back_off.after_service(lease.incarnation)
         state.stir(model.id)

@@ -100,7 +100,8 @@ def is_to_be_read(state: State, model: Model) -> bool:
 def look(state: State) -> None:
     """Have the memory read, unless that is under way."""
     if state.memory.looking is None:
-        looking = state.memory.looking = Looking()
+        looking = state.memory.looking = Looking(proves=state.memory.unproven)
+        state.memory.unproven = set()
         looking.alarm = state.deadlines.add(Seconds(state.now + _LOOK_WITHIN), looking)
         state.emit(ReadMemory(cause=state.event))
 
@@ -110,6 +111,7 @@ def looked(state: State) -> None:
     if (looking := state.memory.looking) is not None:
         state.deadlines.cancel(looking.alarm)
         state.memory.looking = None
+        state.memory.unproven |= looking.proves
 
 
 def is_on_its_way(state: State, model: Model, swap: Swap) -> bool:
@@ -137,6 +139,7 @@ def child_ready(state: State, child: Child) -> None:
 def child_gone(state: State, incarnation: Incarnation) -> None:
     """A child's end was reported: what it held is on its way back, for as long as that may take."""
     memory = state.memory
+    memory.unproven.discard(incarnation)
     held, unseen = memory.held.pop(incarnation, _NONE), _NONE
     if (taking := memory.taking.get(incarnation)) is not None:
         unseen = taking.left

@@ -1,7 +1,7 @@
 """What is done about readings of the GPU memory. Each may help somebody who waits, or tell him that nothing will."""
 
-from qmsup.core.scheduling import memory, residency, shedding, swaps
-from qmsup.core.scheduling.events import CeilingChanged, FootprintMeasured, MemoryReturned
+from qmsup.core.scheduling import footprints, memory, residency, shedding, swaps
+from qmsup.core.scheduling.events import CeilingChanged, MemoryReturned
 from qmsup.core.scheduling.state import State
 from qmsup.core.scheduling.stock import Returning, Taking
 from qmsup.units import MiB, mib_from_gb
@@ -47,8 +47,11 @@ def returned(state: State, event: MemoryReturned) -> None:
 def read(state: State) -> None:
     """The memory is as was told, at this moment."""
     state.memory.read_at = state.now
+    footprints.read(state)
     memory.looked(state)
     swaps.memory_read(state)
+    if state.memory.unproven and state.memory.free is not None:
+        memory.look(state)  # they answered when it was under way
     state.stir_all()
 
 
@@ -66,23 +69,6 @@ def is_overdue(state: State, entry: Returning | Taking) -> None:
     else:
         memory.forget_taking(state, entry)
     _go_on(state)
-
-
-def measured(state: State, event: FootprintMeasured) -> None:
-    """What a child was seen to use at most. It counts once the child has proven that it works."""
-    if event.incarnation is None:
-        residency.know_footprint(state, event.model, event.argv, event.peak, event.seen_by)
-        return
-    model = state.models.get(event.model)
-    child = None if model is None else model.child
-    if child is None or child.incarnation != event.incarnation:
-        return
-    child.ram = max(child.ram, event.ram)
-    if event.peak > child.peak:
-        child.peak = event.peak
-        child.peak_seen_by = event.seen_by
-        if child.has_served:
-            residency.believe_peak(state, event.model, child)
 
 
 def _now_free(state: State, free: MiB | None) -> None:

@@ -6,12 +6,10 @@ stopping, and only the report of its end changes that.
 
 from qmsup.core.eviction.policy import Actuals, policy_for
 from qmsup.core.scheduling import memory, ttl
-from qmsup.core.scheduling.effects import AbortStart, EnsureReady, Remember, Stop
-from qmsup.core.scheduling.events import SeenBy
+from qmsup.core.scheduling.effects import AbortStart, EnsureReady, Stop
 from qmsup.core.scheduling.records import Child, Model, Phase
 from qmsup.core.scheduling.state import State
-from qmsup.ids import Incarnation, ModelId
-from qmsup.units import MiB
+from qmsup.ids import Incarnation
 
 
 def bring_up(state: State, model: Model) -> Incarnation:
@@ -71,42 +69,6 @@ def take_away(state: State, model: Model, incarnation: Incarnation) -> None:
     ttl.watch(state, model)
     if child is not None and child.spec is not model.spec:
         renew_policy(state)
-
-
-def believe_peak(state: State, model: ModelId, child: Child) -> None:
-    """The child has proven that it works, so what it was seen to use is the size of such starts."""
-    if know_footprint(state, model, child.spec.argv, child.peak, child.peak_seen_by):
-        state.emit(
-            Remember(
-                cause=state.event,
-                model=model,
-                argv=child.spec.argv,
-                peak=child.peak,
-                ram=child.ram,
-                seen_by=child.peak_seen_by,
-            )
-        )
-
-
-def know_footprint(
-    state: State, model: ModelId, argv: tuple[str, ...], peak: MiB, seen_by: SeenBy
-) -> bool:
-    """What a model with these arguments was measured to take counts from now on, for what runs as well.
-
-    Returns:
-        Whether that is news.
-    """
-    footprints, whole = state.memory.footprints, state.memory.seen_whole
-    known, start = footprints.get((model, argv), MiB(0)), (model, argv)
-    is_whole = seen_by is SeenBy.TELEMETRY
-    if not peak or peak == known or (peak < known and start in whole and not is_whole):
-        return False
-    footprints[start] = peak
-    (whole.add if is_whole else whole.discard)(start)
-    state.record("model.measured", model=model, because=f"{peak} MiB")
-    renew_policy(state)
-    state.stir_all()
-    return True
 
 
 def forget_removed(state: State, model: Model) -> None:

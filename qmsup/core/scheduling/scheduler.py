@@ -6,6 +6,7 @@ from typing import assert_never
 from qmsup.core.scheduling import (
     children,
     draining,
+    footprints,
     jobs,
     law,
     leases,
@@ -217,7 +218,7 @@ def _take_of_memory(
         case MemoryRead():
             readings.read(state)
         case FootprintMeasured():
-            readings.measured(state, event)
+            footprints.measured(state, event)
         case _:
             assert_never(event)
 

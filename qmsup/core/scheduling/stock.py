@@ -70,9 +70,11 @@ class Looking:
 
     Attributes:
         alarm: when it is waited for no longer.
+        proves: the children that had given their first answer by then.
     """
 
     alarm: Alarm | None = None
+    proves: set[Incarnation] = field(default_factory=set)
 
 
 @dataclass(slots=True)
@@ -91,6 +93,7 @@ class Memory:
         read_at: when the newest reading came. One that says nothing new is told only to who asked for it.
         looking: a reading that was asked for.
         seen_whole: those of them that telemetry saw. A load log tells less: not what the driver takes for itself.
+        unproven: children whose use is to be read once more, now that they have answered.
     """
 
     ceiling: MiB | None = None
@@ -104,6 +107,7 @@ class Memory:
     seen_whole: set[tuple[ModelId, tuple[str, ...]]] = field(default_factory=set)
     read_at: Seconds = Seconds(float("-inf"))
     looking: Looking | None = None
+    unproven: set[Incarnation] = field(default_factory=set)
 
 
 @dataclass(slots=True, eq=False)

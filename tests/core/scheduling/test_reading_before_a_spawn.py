@@ -156,7 +156,7 @@ def test_a_render_that_begins_meanwhile_comes_first() -> None:
         r1 asks a -> read, loading r1
         r2 asks v -> grant r2
         looked    ->
-        r2 ends   -> load a2
+        r2 ends   -> read, load a2
         """)
 
 

@@ -99,3 +99,57 @@ def test_what_a_child_takes_of_the_boxs_memory_is_shown_and_decides_nothing() ->
     view = view_of(desk)
     assert (view.ram, view.measured, view.est_vram) == (250, None, 0)
     assert remembered(effects) == []
+
+
+def measured(*steps: str) -> list[int | None]:
+    """What a was measured to take after each of these steps; it is charged 600, and readings go on."""
+    desk = Desk(spec_of("a b", sizes={"a": 600, "b": 300}, vram_budget=BUDGET))
+    desk.say("reading free=1000")
+    counted = []
+    for words in steps:
+        desk.say(words)
+        counted.append(view_of(desk).measured)
+    return counted
+
+
+LOADED = ("r1 asks a", "a1 ready", "peak a1 400", "r1 accepts")
+
+
+def test_what_was_seen_before_the_first_answer_lowers_nothing_until_it_is_read_again() -> None:
+    """As it answers it takes more, and a model that is loaded beside it must not be given that."""
+    steps = (*LOADED, "r1 ends", "peak a1 550", "looked", "peak a1 580")
+
+    assert measured(*steps)[4:] == [None, None, 550, 580]
+
+
+def test_what_takes_no_more_as_it_answers_is_known_when_that_was_read() -> None:
+    assert measured(*LOADED, "r1 ends", "looked")[4:] == [None, 400]
+
+
+def test_what_was_seen_to_take_all_that_it_is_charged_counts_at_once() -> None:
+    steps = ("r1 asks a", "a1 ready", "peak a1 700", "r1 accepts", "r1 ends")
+
+    assert measured(*steps)[-1] == 700
+
+
+def test_a_reading_that_was_under_way_proves_nothing() -> None:
+    steps = ("at 5", "r2 asks b", "r1 ends", "looked", "looked")
+
+    assert measured(*LOADED, *steps)[-3:] == [None, None, 400]
+
+
+def test_one_that_does_not_come_or_tells_nothing_proves_nothing_either() -> None:
+    steps = ("r1 ends", "at 9", "at 12", "r2 asks a", "r2 ends", "r3 asks b", "blind")
+
+    told = measured(*LOADED, *steps, "looked", "reading free=800", "looked")
+
+    assert told == [None] * len(told)
+
+
+def test_what_a_child_that_is_gone_used_is_not_asked_for_any_more() -> None:
+    desk = Desk(spec_of("a b", sizes={"a": 600, "b": 300}, vram_budget=BUDGET))
+    for words in ("reading free=1000", *LOADED, "r1 ends", "a1 gone", "looked"):
+        desk.say(words)
+
+    memory = desk.scheduler.state.memory
+    assert (memory.unproven, memory.looking, memory.footprints) == (set(), None, {})
