@@ -5,7 +5,7 @@ import signal
 import sys
 import time
 
-from scripts.soaking import box, machines
+from scripts.soaking import box, gpu_run, machines
 from scripts.soaking.found import FoundError
 from scripts.soaking.tally import Tally
 
@@ -17,7 +17,12 @@ def main() -> int:
     tally = Tally()
     until = time.monotonic() + given.minutes * 60
     try:
-        if given.system:
+        if given.gpu:
+            print(
+                f"soak: a card that games play on, too, seed {given.seed}, {given.minutes:g} minutes"
+            )
+            gpu_run.soak(given.seed, lambda: time.monotonic() >= until, tally)
+        elif given.system:
             print(f"soak: a box under load, seed {given.seed}, {given.minutes:g} minutes")
             box.soak(given.seed, lambda: time.monotonic() >= until, tally, longest_s=given.longest)
         else:
@@ -56,6 +61,11 @@ def _arguments() -> argparse.Namespace:
     )
     parser.add_argument("--only", metavar="NAME", help="`dice`, or the name of one state machine")
     parser.add_argument("--system", action="store_true", help="faults on a whole box instead")
+    parser.add_argument(
+        "--gpu",
+        action="store_true",
+        help="a box on a fake GPU that games play on, too, and that cannot always be read",
+    )
     parser.add_argument(
         "--longest",
         type=float,

@@ -24,6 +24,7 @@ VARIABLE = "QMSUP_FAKE_NVML"
 DRIVER_NOT_LOADED = 9
 NOT_SUPPORTED = 3
 GPU_IS_LOST = 15
+_DENIED = ".denied"
 
 
 class OutOfMemory(Exception):  # noqa: N818 - what the real one is called
@@ -158,6 +159,25 @@ class FakeGpu:
                     found[int(file.name)] = int(file.read_text().split()[0])
         return found
 
+    def denied(self) -> list["Denied"]:
+        """Who asked for more than there was, oldest first."""
+        try:
+            lines = (self.claims / _DENIED).read_text().splitlines()
+        except FileNotFoundError:
+            return []
+        told = [line.split() for line in lines]
+        return [Denied(float(at), int(pid), int(mib), int(left)) for at, pid, mib, left in told]
+
+
+@dataclass(frozen=True, slots=True)
+class Denied:
+    """A process that got no memory; `at` by the clock of the wall, `left` was there for it."""
+
+    at: float
+    pid: int
+    mib: int
+    left: int
+
 
 def claim(file: Path, mib: int, *, card: str | None = None) -> str:
     """Take memory for this process, more and more with each call, until it ends, however it does.
@@ -186,6 +206,8 @@ def claim(file: Path, mib: int, *, card: str | None = None) -> str:
         others, before = _claimed(folder, uuid, lag)
         left = total - reserved - base - shown - others - before
         if mib > left:
+            with (folder / _DENIED).open("a") as denied:
+                denied.write(f"{time.time()} {os.getpid()} {mib} {max(0, left)}\n")
             message = f"allocating {mib} MiB on {uuid}: out of memory, {max(0, left)} MiB are left"
             raise OutOfMemory(message)
         new = folder / f".{os.getpid()}"

@@ -35,6 +35,6 @@ def test_who_asks_for_what_there_is_not_is_told_what_there_is() -> None:
     assert "there is no luck, only dice, SchedulerMachine" in ran.stderr
 
 
-@pytest.mark.parametrize("option", ["--minutes", "--seed", "--only", "--system"])
+@pytest.mark.parametrize("option", ["--minutes", "--seed", "--only", "--system", "--gpu"])
 def test_its_options_are_told(option: str) -> None:
     assert option in soak("--help").stdout
