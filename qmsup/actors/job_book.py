@@ -35,6 +35,7 @@ class JobRecord:
         incarnation: the start of the model's child that runs it; no other one knows it.
         upstream: of that child.
         kind: `img_gen` or `vid_gen`.
+        request: whose grant it was begun under.
         ended: when, in Unix seconds; None = it runs.
     """
 
@@ -45,6 +46,7 @@ class JobRecord:
     incarnation: Incarnation
     upstream: str
     kind: str
+    request: str = ""
     ended: float | None = None
 
 

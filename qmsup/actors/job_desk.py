@@ -18,6 +18,7 @@ from qmsup.actors.job_news import (
     JobNews,
     JobWish,
     KeepJob,
+    KnownJobs,
     LeaseEnded,
     LeaseGiven,
     LeaseRefused,
@@ -82,8 +83,11 @@ class JobDesk:
             case KeepJob():
                 self._keep(wish, state, handle)
             case EndJob(lease=lease):
-                if lease in state.leases:
-                    self._ask(lambda ask: ReleaseAsked(ask=ask, lease=lease), handle)
+                self._end(lease, state, handle)
+            case KnownJobs(leases=known):
+                for held in tuple(state.leases.values()):
+                    if held.is_job and held.owner == OWNER and held.id not in known:
+                        self._end(held.id, state, handle)
 
     def answered(self, answer: Answer) -> bool:
         """Take an answer that is for here; False = it is a control client's."""
@@ -121,6 +125,10 @@ class JobDesk:
         # One that was refused is asked for again in a while; its child runs in any case.
         if (held := state.leases.get(lease)) is not None:
             self._give(held)
+
+    def _end(self, lease: LeaseId, state: State, handle: Callable[[Event], None]) -> None:
+        if lease in state.leases:
+            self._ask(lambda ask: ReleaseAsked(ask=ask, lease=lease), handle)
 
     def _give(self, held: Lease) -> None:
         self._tell(

@@ -45,6 +45,10 @@ class GoneError(Exception):
     """Who came has left, or speaks in tongues."""
 
 
+class NoRoomError(Exception):
+    """A request's body can be kept nowhere."""
+
+
 def open_door(path: Path) -> socket.socket:
     """The socket, in place of a former scheduler's.
 
@@ -95,6 +99,7 @@ class Visitor:
 
         Raises:
             GoneError: it will not be.
+            NoRoomError: the disk does not take it.
         """
         while True:
             try:
@@ -156,8 +161,9 @@ class Visitor:
         assert self._body is not None, "begun above"
         try:
             self._body.write(chunk)
-        except OSError as error:  # no room for it: to hang up is all that can be said
-            raise GoneError from error
+        except OSError as error:
+            message = f"there is no room for the body of this request: make some in {tempfile.gettempdir()}"
+            raise NoRoomError(message) from error
         self._left -= len(chunk)
         return None if self._left > 0 else self._whole(self._head, self._body)
 

@@ -37,6 +37,13 @@ class EndJob:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KnownJobs:
+    """The leases of all jobs that are known at the start: others are of jobs that were never begun, and end."""
+
+    leases: frozenset[LeaseId]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LeaseGiven:
     """The lease is held, and this is the child that may be given the job."""
 
@@ -69,5 +76,5 @@ class ChildGone:
     lease: LeaseId
 
 
-JobWish = BeginJob | KeepJob | EndJob
+JobWish = BeginJob | KeepJob | EndJob | KnownJobs
 JobNews = LeaseGiven | LeaseRefused | LeaseEnded | ChildGone

@@ -117,6 +117,11 @@ class Rounds:
         running = (each.record for each in self._running.values())
         return next((r for r in running if r.id == job), None) or self._ended.get(job)
 
+    def begun_under(self, request: str) -> JobRecord | None:
+        """The job that was begun under a request's grant, in this life or before: its worker may not have heard."""
+        records = [*(each.record for each in self._running.values()), *self._ended.values()]
+        return next((r for r in records if request and r.request == request), None)
+
     def document(self, record: JobRecord) -> bytes:
         """How a job stands, as its clients read it."""
         return self._book.document(record)

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
 from typing import assert_never
@@ -21,13 +22,14 @@ from typing_extensions import override
 from qmsup.actors.inbox import PollingInbox, TimeIsUp
 from qmsup.actors.job_book import JobBook, JobRecord
 from qmsup.actors.job_calls import Calls, Turn
-from qmsup.actors.job_door import GoneError, Visit, Visitor, let_in
+from qmsup.actors.job_door import GoneError, NoRoomError, Visit, Visitor, let_in
 from qmsup.actors.job_news import (
     BeginJob,
     ChildGone,
     EndJob,
     JobNews,
     JobWish,
+    KnownJobs,
     LeaseEnded,
     LeaseGiven,
     LeaseRefused,
@@ -102,8 +104,10 @@ class JobWatcher(pykka.ThreadingActor):
     @override
     def on_start(self) -> None:
         self._inbox.watch(self._door.fileno(), lambda: Turn(self._let_in))
-        for record in self._rounds.recall():
+        records = self._rounds.recall()
+        for record in records:
             self._turns.hold(record.upstream)
+        self._report(KnownJobs(leases=frozenset(record.lease for record in records)))
         self._plan()
 
     @override
@@ -188,6 +192,10 @@ class JobWatcher(pykka.ThreadingActor):
         except GoneError:
             self._part(visitor)
             return
+        except NoRoomError as error:
+            self._inbox.forget(visitor.fileno())
+            self._refuse(visitor, Refusal(code=Code.MODEL_UNAVAILABLE, message=str(error)))
+            return
         if visit is not None:
             self._inbox.forget(visitor.fileno())
             self._serve(visitor, visit)
@@ -195,6 +203,10 @@ class JobWatcher(pykka.ThreadingActor):
     def _serve(self, visitor: Visitor, visit: Visit) -> None:
         path = urlsplit(visit.target).path.removesuffix("/")
         if visit.method == "POST" and (kind := _KINDS.get(path)) is not None:
+            if (known := self._rounds.begun_under(visit.request)) is not None:
+                visit.body.close()
+                self._answer(visitor, HTTPStatus.ACCEPTED, _JSON, self._rounds.document(known))
+                return
             errand = _Errand(visitor, visit, kind)
             if self._turns.take(visit.server, errand):
                 self._begin(errand)
@@ -293,6 +305,7 @@ class JobWatcher(pykka.ThreadingActor):
                 incarnation=given.incarnation,
                 upstream=given.upstream,
                 kind=errand.kind,
+                request=errand.visit.request,
             )
             text = job_answers.named(begun.document, record.id, job_path(record.id))
             self._servers[record.lease] = errand.visit.server
@@ -306,8 +319,9 @@ class JobWatcher(pykka.ThreadingActor):
             return
         because = answer.because if isinstance(answer, Unanswered) else "its answer names no job"
         _log.warning("job.not_begun", model=given.model, because=because)
-        # To hang up says it all: the worker tells its client that the model's server failed.
-        self._part(visitor)
+        # Never by hanging up: that is how a worker knows that this process has ended.
+        message = f"the server of model {given.model}: {because}"
+        self._refuse(visitor, Refusal(code=Code.UPSTREAM_FAILED, message=message))
 
     def _cancel(self, visitor: Visitor, record: JobRecord) -> None:
         wanted = Wanted(

@@ -25,7 +25,7 @@ from qmsup.actors.gauges import gauges_of
 from qmsup.actors.host_news import HostSeen
 from qmsup.actors.inbox import PollingInbox, TimeIsUp
 from qmsup.actors.job_desk import JobDesk
-from qmsup.actors.job_news import BeginJob, EndJob, KeepJob
+from qmsup.actors.job_news import BeginJob, EndJob, KeepJob, KnownJobs
 from qmsup.actors.life import Life
 from qmsup.actors.orders import Orders
 from qmsup.actors.ownership import is_its_own
@@ -229,7 +229,7 @@ class SchedulerActor(pykka.ThreadingActor):
             case MemorySeen(reading=reading):
                 self._watching.reading = self._chronicle.onlooker.reading = reading
                 self._chronicle.onlooker.stir(_now())
-            case BeginJob() | KeepJob() | EndJob():
+            case BeginJob() | KeepJob() | EndJob() | KnownJobs():
                 self._jobs.take(message, self._core.state, self._handle)
             case _:
                 self._handle(message)  # type: ignore[arg-type] # actors tell events, nothing else

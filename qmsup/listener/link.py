@@ -84,7 +84,7 @@ class Link:
         self._unaccepted: dict[RequestId, None] = {}
         """Leases that the scheduler has not been told are in use; in order."""
         self._accept_at = 0.0
-        self._epoch: Epoch | None = None
+        self.epoch: Epoch | None = None
         self._complaint = ""
         self._configured = ""
         self.on_configured: Callable[[str, Path], None] = _ignore
@@ -311,7 +311,7 @@ class Link:
             return
         self._leases.add(entry.ask, grant, entry.asker, time.monotonic())
         self._unaccepted[request] = None
-        if grant.epoch != self._epoch:
+        if grant.epoch != self.epoch:
             self._take_epoch(grant.epoch)
         entry.asker.on_granted(grant)
 
@@ -333,7 +333,7 @@ class Link:
             entry.asker.on_refused(_refusal(message))
 
     def _take_epoch(self, epoch: Epoch) -> None:
-        known, self._epoch = self._epoch, epoch
+        known, self.epoch = self.epoch, epoch
         self._complaint = ""
         if known is not None and known != epoch:
             # The greeting this answers may have been written before the old scheduler ended.

@@ -18,6 +18,7 @@ from qmsup.actors.job_news import (
     JobNews,
     JobWish,
     KeepJob,
+    KnownJobs,
     LeaseEnded,
     LeaseGiven,
     LeaseRefused,
@@ -29,6 +30,7 @@ from qmsup.core.scheduling.events import (
     Event,
     GrantAccepted,
     LeaseReleased,
+    LeaseRequested,
     ListenerJoined,
     Outcome,
     ProcessFailed,
@@ -158,6 +160,20 @@ def test_a_box_that_is_drained_begins_none(office: Office) -> None:
     assert isinstance(told, LeaseRefused)
     assert told.refusal.code == "draining"
     assert [answer.ask for answer in office.others] == ["ctl"]
+
+
+def test_of_leases_that_are_no_known_jobs_those_of_jobs_end(office: Office) -> None:
+    office.take(BEGIN)
+    other = LeaseRequested(
+        ask=AskId("ctl"), lease=LeaseId("mine"), model=PAINT, owner="me", ttl=Seconds(60.0)
+    )
+    office.handle(other)
+
+    office.take(KnownJobs(leases=frozenset({J})))
+    assert {J, "mine"} <= set(office.core.state.leases)
+
+    office.take(KnownJobs(leases=frozenset()))
+    assert set(office.core.state.leases) == {R, "mine"}
 
 
 def test_a_lease_is_renewed(office: Office) -> None:

@@ -127,7 +127,7 @@ def test_a_new_epoch_is_greeted_anew(both: Both) -> None:
     engine, scheduler = both
     client = engine.hold(order())
     scheduler.hears(Ask)
-    engine.until(lambda: engine.link._epoch == 1)
+    engine.until(lambda: engine.link.epoch == 1)
 
     scheduler.say(Welcome(version=listening.VERSION, epoch=Epoch(2)))
 

@@ -168,14 +168,14 @@ def relaying(
 
 @contextmanager
 def relaying_with_scheduler(
-    options: RelayOptions | None = None,
+    options: RelayOptions | None = None, *, grace: Seconds = Seconds(15.0)
 ) -> Iterator[tuple[Relaying, GrantingScheduler]]:
     """Both, acquainted."""
     Path(places.runtime_dir()).mkdir(exist_ok=True, parents=True)
     with (
         ending_context(),
         granting_scheduler(places.scheduler_endpoint()) as scheduler,
-        relaying(options) as engine,
+        relaying(options, grace=grace) as engine,
     ):
         yield engine, scheduler
 

@@ -1,5 +1,6 @@
 """A job watcher at work, the fake servers that it asks, and a scheduler that gives leases as a test says."""
 
+import itertools
 import json
 import signal
 import socket
@@ -8,7 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.client import HTTPConnection
 from typing import Any, TypeVar
 
@@ -24,6 +25,7 @@ from qmsup.actors.job_news import (
     EndJob,
     JobWish,
     KeepJob,
+    KnownJobs,
     LeaseGiven,
 )
 from qmsup.actors.job_watcher import JobWatcher
@@ -87,16 +89,19 @@ class WatchedJobs:
 
     Attributes:
         wishes: all it told the scheduler, in order.
+        known: the leases that each life of it knew at its start.
         gives: leases are given at once; else the test does.
         upstream: of the one child; "" = it has ended.
     """
 
     def __init__(self, upstream: str) -> None:
         self.wishes: list[JobWish] = []
+        self.known: list[frozenset[LeaseId]] = []
         self.gives = True
         self.upstream = upstream
         self.breaks = 0
         self._pool = ThreadPoolExecutor(8)
+        self._numbers = itertools.count(1)
         self._starting = threading.Lock()
         self.start()
 
@@ -109,14 +114,18 @@ class WatchedJobs:
                 door=door, report=self._hear, on_break=self._note_break
             )
 
-    def ask(self, method: str, path: str, body: dict[str, Any] | None = None) -> tuple[int, Any]:
+    def ask(
+        self, method: str, path: str, body: dict[str, Any] | None = None, request: str = ""
+    ) -> tuple[int, Any]:
         """Bring a request to its door, and wait for the answer: a status, and what JSON says."""
         door = _Door("localhost")
         try:
             sent = b"" if body is None else json.dumps(body).encode()
-            headers = {"Content-Type": "application/json", "X-QM-Request-Id": "q-1"}
+            request = request or f"q-{next(self._numbers)}"
+            headers = {"Content-Type": "application/json", "X-QM-Request-Id": request}
             headers["Host"] = self.upstream or "gone"  # as the grant named it
-            door.request(method, path, sent, headers)
+            with suppress(BrokenPipeError, ConnectionResetError):  # the answer came before
+                door.request(method, path, sent, headers)
             answer = door.getresponse()
             return answer.status, json.loads(answer.read())
         finally:
@@ -172,6 +181,9 @@ class WatchedJobs:
         assert self.breaks == 0
 
     def _hear(self, wish: JobWish) -> None:
+        if isinstance(wish, KnownJobs):
+            self.known.append(wish.leases)
+            return
         self.wishes.append(wish)
         if not self.gives or isinstance(wish, EndJob):
             return

@@ -105,6 +105,26 @@ def test_a_scheduler_that_is_killed_loses_no_job() -> None:
         assert box.model("paint")["state"] == "stopped"
 
 
+def test_a_scheduler_that_is_killed_while_it_begins_a_job_loses_none() -> None:
+    with serving({"paint": renderer()}) as box, ThreadPoolExecutor(1) as pool:
+        finish(box, begin(box, seconds=600).json()["id"])
+        child = box.model("paint")["pid"]
+        os.kill(child, signal.SIGSTOP)  # it takes the job, and does not say so
+        try:
+            begun = pool.submit(begin, box, seconds=0.1)
+            until(lambda: leases_of_jobs(box))
+            os.kill(box.told("status")["pid"], signal.SIGKILL)
+        finally:
+            os.kill(child, signal.SIGCONT)
+
+        answer = begun.result(60)
+
+        assert answer.status_code == 202, answer.text
+        assert until_over(box, answer.json()["id"])["status"] == "completed"
+        assert box.model("paint")["pid"] == child
+        until(lambda: leases_of_jobs(box) == [])
+
+
 def test_a_worker_that_is_killed_loses_no_job() -> None:
     with serving({"paint": renderer()}) as box:
         id_ = begin(box, seconds=600).json()["id"]

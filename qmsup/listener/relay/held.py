@@ -16,6 +16,7 @@ from qmsup.listener.outcome import Outcome
 from qmsup.listener.relay.account import Account
 from qmsup.listener.relay.asks import ask_of, granted_to, remote_of
 from qmsup.listener.relay.connecting import Way, too_late
+from qmsup.listener.relay.heir import LOOK_AGAIN, Heir, heir_of
 from qmsup.listener.relay.home import Home
 from qmsup.listener.relay.lingering import part
 from qmsup.listener.relay.machine import Ending, Exchange, Phase
@@ -42,32 +43,11 @@ class Held:
     """See the module. It is the link's Asker for its request."""
 
     __slots__ = (
-        "_account",
-        "_exchange",
-        "_fd",
-        "_give_back",
-        "_home",
-        "_is_over",
-        "_is_paused",
-        "_is_reported",
-        "_link",
-        "_loop",
-        "_order",
-        "_remote",
-        "_rest",
-        "_sending",
-        "_sent",
-        "_sock",
-        "_tried",
-        "_tries",
-        "_tunnel",
-        "_upstream",
-        "_upstream_fd",
-        "_waits_since",
-        "_way",
-        "_where",
-        "request",
-    )
+        "_account", "_exchange", "_fd", "_give_back", "_heir", "_home", "_is_over", "_is_paused",
+        "_is_reported", "_link", "_loop", "_order", "_remote", "_rest", "_sending",
+        "_sent", "_sock", "_tried", "_tries", "_tunnel", "_upstream", "_upstream_fd",
+        "_waits_since", "_way", "_where", "request",
+    )  # fmt: skip
 
     def __init__(
         self,
@@ -99,6 +79,7 @@ class Held:
         self._waits_since = loop.now
         self._sent = 0
         self._tries = 0
+        self._heir: Heir | None = None
         self._tunnel: Tunnel | None = None
         self._is_paused = False
         self._is_reported = False
@@ -122,6 +103,7 @@ class Held:
         self._account.host = grant.host
         self._remote = None if self._order is None else remote_of(self._order, grant.host)
         self._where = grant.upstream
+        self._heir = heir_of(self._order, self._remote, self._link)
         self._tries = 0
         self._connect()
 
@@ -358,7 +340,7 @@ class Held:
         """The request is out. On a route it is kept until the answer begins: another host may have to do it."""
         self._sending = None
         self._waits_since = self._loop.now
-        if self._order is not None and self._order.way is None:
+        if self._order is not None and self._order.way is None and not self._order.via:
             self._drop_order()
 
     def _give_up_on(self, reason: str) -> None:
@@ -369,7 +351,13 @@ class Held:
     def _goes_elsewhere(self) -> bool:
         """Ask for another host of the route, unless something of an answer has come."""
         order, exchange = self._order, self._exchange
-        if order is None or order.way is None or exchange.served or self._is_over:
+        if order is None or exchange.served or self._is_over:
+            return False
+        if self._heir is not None:
+            self._close_upstream()
+            self._loop.after(LOOK_AGAIN, self._look_for_heir)
+            return self._heir.is_awaited(self._loop.now)
+        if order.way is None:
             return False
         self._close_upstream()
         self._tried += (HostName(self._account.host),)
@@ -377,6 +365,13 @@ class Held:
         self._link.done(self.request, Outcome.FAILED, served=False)
         self._link.request(ask_of(order, self._tried), self, self._loop.now)
         return True
+
+    def _look_for_heir(self) -> None:
+        if self._order is not None and self._heir is not None and not self._heir.has_come():
+            self._give_up_on("the scheduler process has ended, and no other came")
+            return
+        self._tries = 0
+        self._connect()
 
     def _close_upstream(self) -> None:
         self._sending = None

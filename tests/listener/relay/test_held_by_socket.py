@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from qmsup.ids import Epoch
 from qmsup.listener.relay.engine import RelayOptions
 from qmsup.listener.relay.order import RelayOrder
-from qmsup.wire.listening import Done
+from qmsup.units import Seconds
+from qmsup.wire.listening import VERSION, Accepted, Done, Hello, Welcome
 from tests.support.granting import GrantingScheduler, grant
 from tests.support.relaying import Relaying, order, read_until, relaying_with_scheduler
 from tests.support.upstreams import plain, read_request
@@ -21,7 +23,7 @@ Both = tuple[Relaying, GrantingScheduler]
 @pytest.fixture
 def both(places: Path) -> Iterator[Both]:
     options = RelayOptions(send_loading_state=False, loading_remarks=False, access_log=False)
-    with relaying_with_scheduler(options) as pair:
+    with relaying_with_scheduler(options, grace=Seconds(1.0)) as pair:
         yield pair
 
 
@@ -70,3 +72,50 @@ def test_where_nobody_listens_the_client_is_told(both: Both, places: Path, stale
     assert said.startswith(b"HTTP/1.1 502 ")
     done = scheduler.hears(Done)
     assert (done.outcome, done.served) == ("failed", False)
+
+
+def test_what_the_scheduler_process_had_when_it_ended_the_next_one_is_given(
+    both: Both, places: Path
+) -> None:
+    engine, scheduler = both
+    scheduler.on_ask = lambda ask: [grant(ask, "127.0.0.1:1")]
+    body = b"x" * 200_000
+    heard: list[bytes] = []
+    with socket.socket(socket.AF_UNIX) as door:
+        door.bind(str(places / "door"))
+        door.listen()
+
+        def serve() -> None:
+            for is_last in (False, True):
+                conn, _ = door.accept()
+                with conn:
+                    heard.append(read_request(conn))
+                    if is_last:
+                        conn.sendall(plain(b"hello"))
+                if not is_last:
+                    scheduler.welcomes = False  # it knows the first epoch alone
+                    scheduler.say(Welcome(version=VERSION, epoch=Epoch(2)))
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        with engine.hold(via(places / "door", body)) as client:
+            read_until(client, b"hello")
+        thread.join(10)
+
+    assert heard[0] == heard[1]
+    assert heard[0].endswith(body)
+    greeting = scheduler.hears(Hello, lambda hello: bool(hello.leases))
+    assert [held.request for held in greeting.leases] == [scheduler.hears(Done).request]
+
+
+def test_a_client_that_leaves_while_the_next_one_is_awaited_is_let_go(
+    both: Both, places: Path
+) -> None:
+    engine, scheduler = both
+    scheduler.on_ask = lambda ask: [grant(ask, "127.0.0.1:1")]
+
+    with engine.hold(via(places / "nobody")):
+        scheduler.hears(Accepted)
+
+    assert scheduler.hears(Done).outcome == "abandoned"
+    engine.until(lambda: engine.engine.held == 0)
