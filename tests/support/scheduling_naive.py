@@ -1,9 +1,10 @@
 """What `Scheduler.handle` promises to be like, done the slow way: after every event each waiter is judged."""
 
-from qmsup.core.scheduling import closers, lending, places, requests, shutdown, swaps, walks
+from qmsup.core.scheduling import closers, lending, memory, places, requests, shutdown, swaps, walks
 from qmsup.core.scheduling.admission import Waits, judge
 from qmsup.core.scheduling.effects import ArmWake, Effect
 from qmsup.core.scheduling.events import Event
+from qmsup.core.scheduling.line import Because
 from qmsup.core.scheduling.scheduler import _settle, _take
 from qmsup.core.scheduling.state import State
 from qmsup.units import Seconds
@@ -42,6 +43,8 @@ def naive_walk(state: State) -> None:
                 continue  # with the one that began the load
             verdict = judge(state, waiter.case, waiter.rank)
             if isinstance(verdict, Waits):
+                if verdict.because is Because.LOOKING:
+                    memory.look(state)
                 closers.name(state, waiter.case, waiter.rank, verdict.because)
             else:
                 state.line.remove(waiter)

@@ -132,8 +132,11 @@ def _judge_start(state: State, model: Model, case: Case, rank: Rank) -> Verdict:
         return _WAITS[Because.RENDERING]
     lack = None if state.memory.free is None else memory.lack_before(state, model, evict)
     if lack is not None and not lack.passes:
-        # Nothing is stopped to make room that is not there.
-        return Refuses(refusal=memory.refusal_of(model, lack))
+        # Nothing is stopped to make room that is not there, and nobody refused for want of what may be there by now.
+        is_old = memory.is_to_be_read(state, model)
+        return (
+            _WAITS[Because.LOOKING] if is_old else Refuses(refusal=memory.refusal_of(model, lack))
+        )
     collides = swaps_against(state, model, evict) if state.swaps else ()
     if collides or lack is not None:
         loading = () if lack is None else lack.loading

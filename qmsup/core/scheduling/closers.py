@@ -30,6 +30,7 @@ _NO_CLOSER = frozenset(
         Because.YIELDS,
         Because.RESERVED,
         Because.RECOVERING,
+        Because.LOOKING,
     }
 )
 

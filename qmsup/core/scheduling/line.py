@@ -38,6 +38,8 @@ class Because(Word):
     """The model takes no new requests until somebody is served who has waited long enough."""
     RESERVED = "reserved"
     """What would be loaded or stopped is needed by somebody who has waited long enough."""
+    LOOKING = "looking"
+    """By the last reading it finds no room on the GPU, and that is not of this moment: it is being read anew."""
     RECOVERING = "recovering"
     """What is in flight since before the scheduler's start is not known yet, so nothing is loaded or stopped."""
     RENDERING = "rendering"

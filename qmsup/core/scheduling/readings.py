@@ -57,6 +57,7 @@ def read(state: State) -> None:
 
 def is_late(state: State) -> None:
     """A reading that was asked for does not come: what is known has to do."""
+    state.memory.read_at = state.now
     memory.looked(state)
     swaps.memory_read(state)
     state.stir_all()

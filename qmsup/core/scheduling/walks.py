@@ -8,7 +8,7 @@ from bisect import insort
 from collections.abc import Callable
 from typing import assert_never
 
-from qmsup.core.scheduling import closers, swaps, waiting
+from qmsup.core.scheduling import closers, memory, swaps, waiting
 from qmsup.core.scheduling.admission import Joins, Refuses, Serves, Starts, Waits, judge
 from qmsup.core.scheduling.line import Because, Group, Waiter
 from qmsup.core.scheduling.state import State
@@ -115,6 +115,8 @@ def _wait_on(state: State, group: Group, because: Because) -> None:
     """The first of its like was found blocked, so they all are."""
     group.evict = None if because in _WHATEVER_STOPS else state.eviction_for(group.case.model)
     state.line.has_held |= because is Because.HELD
+    if because is Because.LOOKING:
+        memory.look(state)
 
 
 def _free_those_behind(state: State, waiter: Waiter) -> None:

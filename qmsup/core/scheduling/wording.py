@@ -12,6 +12,7 @@ _REASONS = {
     "busy": "a model that would have to stop has requests in flight",
     "held": "a model that would have to stop is held for a client that is likely to come back",
     "recovering": "the scheduler has just begun, and what is in flight is not known yet",
+    "looking": "the GPU had no room for it a moment ago, and is read anew",
     "rendering": "a render is under way, and nothing may be loaded beside it",
     "yields": "somebody who has waited too long comes first",
     "reserved": "what it would load or stop is kept for somebody who has waited too long",

@@ -3,7 +3,8 @@
 `read` has it read, `looked` says that this is done; what has changed is told before.
 """
 
-from qmsup.core.scheduling import explanation
+from qmsup.core.scheduling import explanation, views
+from qmsup.core.scheduling.line import Because
 from qmsup.core.scheduling.records import SwapPhase
 from qmsup.ids import ModelId, RequestId
 from qmsup.units import Seconds
@@ -158,6 +159,71 @@ def test_a_render_that_begins_meanwhile_comes_first() -> None:
         looked    ->
         r2 ends   -> read, load a2
         """)
+
+
+def test_nobody_is_refused_by_a_reading_that_is_old() -> None:
+    """A game that took the memory may have ended since."""
+    desk("""
+        reading free=300 ->
+        at 9      ->
+        r1 asks a -> read, r1 at 1
+        r2 asks a -> r2 at 2
+        reading free=1000 -> load a1, loading r1, loading r2
+        looked    ->
+        """)
+
+
+def test_who_finds_no_room_by_the_new_one_either_is_refused() -> None:
+    desk("""
+        reading free=300 ->
+        at 9      ->
+        r1 asks a -> read, r1 at 1
+        r2 asks b -> loading r2
+        looked    -> load b1, refuse r1 insufficient_vram
+        """)
+
+
+def test_where_none_comes_the_old_one_decides_after_a_moment() -> None:
+    desk("""
+        reading free=300 ->
+        at 9      ->
+        r1 asks a -> read, r1 at 1
+        at 9.5    -> refuse r1 insufficient_vram
+        r2 asks a -> refuse r2 insufficient_vram
+        at 10     ->
+        r3 asks a -> read, r3 at 1
+        """)
+
+
+def test_nothing_is_stopped_meanwhile() -> None:
+    desk(
+        """
+        load x a  -> read
+        looked    -> load a1
+        a1 ready  -> answer x done
+        reading free=0 a1=100 ->
+        at 9      ->
+        r1 asks b -> read, r1 at 1
+        looked    -> refuse r1 insufficient_vram
+        """,
+        evicts={"b": "a"},
+    )
+
+
+def test_one_that_is_past_its_patience_closes_nothing_for_it() -> None:
+    desk("""
+        reading free=300 ->
+        at 9                  ->
+        r1 asks a patience=0  -> read, r1 at 1
+        r2 asks v             -> load v1, loading r2
+        """)
+
+
+def test_whoever_waits_for_it_is_told_so() -> None:
+    waits = desk("reading free=300 ->\nat 9 ->\nr1 asks a -> read, r1 at 1")
+
+    [place] = views.line(waits.scheduler.state, Seconds(9.0))
+    assert (place.because, place.behind) == (Because.LOOKING, (ModelId("a"),))
 
 
 def test_whoever_asks_is_told() -> None:
