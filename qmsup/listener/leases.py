@@ -98,6 +98,11 @@ class Leases(Generic[A]):
         lease = self._leases.get(name)
         return None if lease is None else lease.user
 
+    def ask_of(self, name: RequestId) -> Ask | None:
+        """The request that uses a lease which was granted for another one."""
+        lease = self._leases.get(name)
+        return None if lease is None else lease.ask
+
     def forget(self, name: RequestId) -> None:
         """The scheduler has ended a lease: one that is only kept is gone."""
         lease = self._leases.get(name)

@@ -13,7 +13,6 @@ import os
 import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import assert_never
 
@@ -23,16 +22,13 @@ from qmsup.listener.activity import Activity
 from qmsup.listener.asker import Asker
 from qmsup.listener.leases import Leases
 from qmsup.listener.questions import Questions, code_of
+from qmsup.listener.unanswered import FIRST_REPEAT, Unanswered
 from qmsup.log import Log
 from qmsup.transport.dealer import DealerSocket
-from qmsup.units import Seconds, ms_from_seconds
+from qmsup.units import Seconds
 from qmsup.wire import codec, listening
 from qmsup.wire.listening import Accepted, Ask, Beat, Declined, Done, Granted, Hello, Leave
 
-_FIRST_REPEAT = Seconds(1.0)
-_SLOWEST_REPEAT = Seconds(10.0)
-"""Repeats queue up while there is no scheduler; doubling keeps them few. A waiter that was heard is asked for
-again this often as well: it finds a grant that got lost."""
 _MAX_DEFERRAL = Seconds(0.001)
 _ACCEPTS_WITHIN = Seconds(0.02)
 """The scheduler waits for seconds for a lease to be accepted. Most small requests are done before that: then the
@@ -40,18 +36,11 @@ word of their end says both, and the scheduler has an event less to deal with.""
 _NEVER = float("inf")
 _MAX_NAME = 80
 _RETRY_AFTER = Seconds(2.0)
+_BROKEN = Refusal(
+    code=Code.INTERNAL_ERROR, message="qmsup failed at this request; its log says why"
+)
 
 _log = Log("link")
-
-
-@dataclass(slots=True)
-class _Open:
-    ask: Ask
-    asker: Asker
-    since: float
-    repeat_at: float
-    pause: float = _FIRST_REPEAT
-    is_answered: bool = False
 
 
 class Link:
@@ -71,7 +60,7 @@ class Link:
         self.grace = grace
         """How long a new request waits for an absent scheduler."""
         self._dealer = DealerSocket(endpoint, self.worker.encode())
-        self._open: dict[RequestId, _Open] = {}
+        self._open: dict[RequestId, Unanswered] = {}
         self._leases: Leases[Asker] = Leases()
         self._promised: dict[RequestId, tuple[Asker, Granted]] = {}
         """Requests that go by a lease that was lent, when the turn ends."""
@@ -133,8 +122,7 @@ class Link:
         Returns:
             Until when something is kept back at most, to travel with what comes next; None = nothing is.
         """
-        if self._promised:
-            self._keep_promises()
+        self._keep_promises()
         if now >= self._leases.due:
             self._give_back(self._leases.overdue(now))
         if self._unaccepted:
@@ -153,6 +141,7 @@ class Link:
             self._deferred_at = 0.0
             self._dealer.send(frames)
             self.read()  # sending may swallow the descriptor's one notice
+            self._keep_promises()
         due = self._accept_at if self._unaccepted else _NEVER
         due = min(due, self._leases.due)
         return None if due == _NEVER else due
@@ -163,13 +152,11 @@ class Link:
         beat = Beat(waiting=len(self._open), held=len(self._leases), configured=self._configured)
         self._send(codec.encode(beat))
         self._outbox += self.activity.take()
-        late: list[_Open] = []
+        late: list[Unanswered] = []
         for entry in self._open.values():
-            if not entry.is_answered and now - entry.since >= self.grace:
+            if entry.is_given_up(now, self.grace):
                 late.append(entry)
-            elif now >= entry.repeat_at:
-                entry.pause = min(entry.pause * 2, _SLOWEST_REPEAT)
-                entry.repeat_at = now + entry.pause
+            elif entry.is_to_be_repeated(now):
                 self._send(codec.encode(entry.ask))
         for entry in late:
             self.leave(entry.ask.request)
@@ -183,7 +170,7 @@ class Link:
             # Not before the caller is done with it: the end of a request gives its connection back.
             self._promised[ask.request] = (asker, grant)
             return
-        self._open[ask.request] = _Open(ask, asker, now, now + _FIRST_REPEAT)
+        self._open[ask.request] = Unanswered(ask, asker, now, now + FIRST_REPEAT)
         self._send(codec.encode(ask))
 
     def leave(self, request: RequestId) -> None:
@@ -203,7 +190,8 @@ class Link:
             self._urgent = self._urgent or bool(self._open)
 
     def close(self) -> None:
-        """Send what is left, and close; threads that ask find no scheduler."""
+        """Give back what is only kept, send what is left, and close; threads that ask find no scheduler."""
+        self._recall()
         self._dealer.send([*self._outbox, *self.activity.take()])
         self._outbox = []
         self._dealer.close()
@@ -231,12 +219,13 @@ class Link:
             self._outbox.append(codec.encode(done))
 
     def _keep_promises(self) -> None:
-        promised, self._promised = self._promised, {}
-        for asker, grant in promised.values():
-            try:
-                asker.on_granted(grant)
-            except Exception:  # noqa: BLE001 - the same
-                _log.exception("link.broken")
+        while self._promised:  # the end of one request may bring the next
+            promised, self._promised = self._promised, {}
+            for asker, grant in promised.values():
+                try:
+                    _grant(asker, grant)
+                except Exception:  # noqa: BLE001 - the same
+                    _log.exception("link.broken")
 
     def _recall(self) -> None:
         over = self._leases.recall()
@@ -249,7 +238,6 @@ class Link:
         self._accept_at = 0.0
 
     def _greet(self) -> None:
-        self._recall()  # it is to know what is in use, not what is kept
         now = time.monotonic()
         self._send(
             codec.encode(
@@ -259,11 +247,12 @@ class Link:
                     listener=self._listener,
                     pid=os.getpid(),
                     leases=self._leases.holdings(),
-                    waiting=tuple(_waiting(entry, now) for entry in self._open.values()),
+                    waiting=tuple(entry.told(now) for entry in self._open.values()),
                     lends=True,
                 )
             )
         )
+        self._recall()  # after that: who does not know this worker would not hear it
 
     def _take(self, frame: bytes) -> None:
         if codec.is_control(frame):
@@ -313,7 +302,7 @@ class Link:
         self._unaccepted[request] = None
         if grant.epoch != self.epoch:
             self._take_epoch(grant.epoch)
-        entry.asker.on_granted(grant)
+        _grant(entry.asker, grant)
 
     def _take_places(self, moved: listening.Moved) -> None:
         for request, place in moved.places:
@@ -326,11 +315,20 @@ class Link:
 
     def _take_refusal(self, message: listening.Refused | listening.CutOff) -> None:
         if isinstance(message, listening.CutOff):
+            self._take_back_promise(message.request)
             if (user := self._leases.user_of(message.request)) is not None:
                 user.on_cut(_refusal(message))
             self._leases.forget(message.request)
         elif (entry := self._open.pop(message.request, None)) is not None:
             entry.asker.on_refused(_refusal(message))
+
+    def _take_back_promise(self, lease: RequestId) -> None:
+        """A request that would have gone by a lease that is void now has not begun: it is asked for."""
+        ask = self._leases.ask_of(lease)
+        if ask is not None and (promise := self._promised.pop(ask.request, None)) is not None:
+            self._leases.leave(ask.request)
+            self._leases.forget(lease)
+            self.request(ask, promise[0], time.monotonic())
 
     def _take_epoch(self, epoch: Epoch) -> None:
         known, self.epoch = self.epoch, epoch
@@ -352,12 +350,10 @@ class Link:
             self._complaint = reason
             _log.error("link.unwelcome", because=reason)
 
-    def _heard(self, request: RequestId) -> _Open | None:
+    def _heard(self, request: RequestId) -> Unanswered | None:
         entry = self._open.get(request)
-        if entry is not None and not entry.is_answered:
-            entry.is_answered = True
-            entry.pause = _SLOWEST_REPEAT
-            entry.repeat_at = time.monotonic() + _SLOWEST_REPEAT
+        if entry is not None:
+            entry.hear(time.monotonic())
         return entry
 
     def _absent(self) -> Refusal:
@@ -373,20 +369,13 @@ def _ignore(_version: str, _path: Path) -> None:
     """Stands in until somebody listens."""
 
 
-def _waiting(entry: _Open, now: float) -> listening.Waiting:
-    ask = entry.ask
-    return listening.Waiting(
-        request=ask.request,
-        model=ask.model,
-        streaming=ask.streaming,
-        hold_ms=ask.hold_ms,
-        patience_ms=ask.patience_ms,
-        timeout_ms=ask.timeout_ms,
-        conversation=ask.conversation,
-        waited_ms=ms_from_seconds(Seconds(now - entry.since)),
-        client=ask.client,
-        routed=ask.routed,
-    )
+def _grant(asker: Asker, grant: Granted) -> None:
+    """Have a request begin, or end as one that broke: its lease would be in use for ever."""
+    try:
+        asker.on_granted(grant)
+    except Exception:  # noqa: BLE001 - the same
+        _log.exception("link.broken")
+        asker.on_cut(_BROKEN)
 
 
 def _refusal(message: listening.Refused | listening.CutOff) -> Refusal:

@@ -65,6 +65,7 @@ def test_a_lent_one_is_kept_for_the_next_request_for_its_model() -> None:
     assert (granted.request, granted.was_ready, granted.waited_ms) == ("r2", True, 0)
     assert (granted.upstream, granted.incarnation, granted.epoch) == ("127.0.0.1:5800", 7, 3)
     assert leases.user_of(RequestId("r1")) == "user of r2"
+    assert leases.ask_of(RequestId("r1")) == _ask("r2")
     assert leases.use(_ask("r3"), "u", 0.02) is None, "it is in use"
 
 
@@ -162,6 +163,8 @@ def test_a_request_of_a_route_neither_keeps_a_lease_nor_uses_a_kept_one() -> Non
 
 def test_a_use_that_was_not_begun_leaves_it_kept() -> None:
     leases = _kept()
+    assert leases.ask_of(RequestId("r1")) is None
+    assert leases.ask_of(RequestId("unknown")) is None
     leases.use(_ask("r2"), "u", 0.02)
 
     leases.leave(RequestId("r2"))

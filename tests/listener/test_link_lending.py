@@ -1,18 +1,23 @@
 """Leases that are lent to a worker, with a real relay: used again without asking, and given back."""
 
+import select
 import socket
 import threading
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import msgspec
 import pytest
 
+from qmsup import places as our_places
 from qmsup.errors import Refusal
-from qmsup.ids import ModelId, RequestId
+from qmsup.ids import ListenerName, ModelId, RequestId
 from qmsup.listener.link import Link
 from qmsup.listener.relay.engine import RelayOptions
+from qmsup.units import Seconds
+from qmsup.wire import codec
 from qmsup.wire.listening import (
     Accepted,
     Ask,
@@ -23,10 +28,11 @@ from qmsup.wire.listening import (
     Granted,
     Hello,
     Recall,
+    Refused,
     Unwelcome,
     Welcome,
 )
-from tests.support.granting import GrantingScheduler, grant
+from tests.support.granting import PATIENCE, GrantingScheduler, grant, granting_scheduler
 from tests.support.relaying import Relaying, order, read_until, relaying_with_scheduler
 from tests.support.upstreams import (
     SSE_HEAD,
@@ -174,8 +180,9 @@ def test_a_worker_that_greets_gives_back_what_it_only_keeps(both: Both) -> None:
 
         scheduler.say(Unwelcome(reason="not known here", greet=True))
 
-        assert scheduler.hears(Hello, count=2).leases == ()
-    assert scheduler.kinds()[-2:] == ["Done", "Hello"]
+        [lease] = scheduler.hears(Hello, count=2).leases
+        assert scheduler.hears(Done).request == lease.request
+    assert scheduler.kinds()[-2:] == ["Hello", "Done"], "who does not know it would ask it to greet"
 
 
 def test_a_new_scheduler_hears_of_it_as_the_former_one_did(both: Both) -> None:
@@ -196,11 +203,16 @@ def test_a_new_scheduler_hears_of_it_as_the_former_one_did(both: Both) -> None:
     assert (done.request, [use.conversation for use in done.uses]) == (first, ["c"])
 
 
+def _unexpected(refusal: Refusal) -> None:
+    raise AssertionError(refusal)
+
+
 class _Uses:
     """An asker that does with a grant what it is told to."""
 
     def __init__(self) -> None:
         self.granted: list[RequestId] = []
+        self.on_end: Callable[[Refusal], None] = _unexpected
 
     def on_place(self, place: int, *, was_ready: bool | None) -> None:
         raise AssertionError(place)
@@ -214,10 +226,10 @@ class _Uses:
             raise RuntimeError("on purpose")
 
     def on_refused(self, refusal: Refusal) -> None:
-        raise AssertionError(refusal)
+        self.on_end(refusal)
 
     def on_cut(self, refusal: Refusal) -> None:
-        raise AssertionError(refusal)
+        self.on_end(refusal)
 
 
 def _ask(name: str) -> Ask:
@@ -241,14 +253,88 @@ def test_a_promise_is_kept_when_the_turn_ends_unless_its_client_leaves(
         link.done(RequestId("ends"), "finished", served=False)
         link.request(_ask("breaks"), uses, engine.engine.now)
 
-    engine.do(lambda: link.request(_ask("first"), uses, engine.engine.now))
-    engine.until(lambda: uses.granted == ["first"])
-    engine.do(lambda: link.done(RequestId("first"), "finished", served=True))
+    uses.on_end = lambda _refusal: link.done(RequestId("breaks"), "failed", served=False)
+
+    _keep_one(engine, uses)
     engine.do(ask_and_leave)
 
     engine.until(lambda: uses.granted == ["first", "breaks"])
     assert "link.broken" in [record.message for record in caplog.records]
-    engine.do(lambda: link.done(RequestId("breaks"), "failed", served=False))
     done = scheduler.hears(Done)
     assert [use.request for use in done.uses] == ["ends", "breaks"]
     assert not [m for m in scheduler.heard if isinstance(m, Declined)]
+
+
+def _keep_one(engine: Relaying, uses: _Uses) -> None:
+    """Have one lease granted, and used up, that is lent."""
+    link = engine.link
+    engine.do(lambda: link.request(_ask("first"), uses, engine.engine.now))
+    engine.until(lambda: uses.granted == ["first"])
+    engine.do(lambda: link.done(RequestId("first"), "finished", served=True))
+
+
+def test_what_is_cut_before_it_began_is_asked_for_anew(both: Both) -> None:
+    """The model was unloaded when the request came, and not under it: it waits for the next start."""
+    engine, scheduler = both
+    uses = _Uses()
+    _lend_nothing(scheduler)
+    _keep_one(engine, uses)
+
+    def promise_and_cut() -> None:
+        engine.link.request(_ask("second"), uses, engine.engine.now)
+        cut = CutOff(request=RequestId("first"), code="model_unloaded", message="stopped")
+        engine.link._take(codec.encode(cut))
+
+    engine.do(promise_and_cut)
+
+    scheduler.hears(Ask, lambda ask: ask.request == "second")
+    engine.until(lambda: uses.granted == ["first", "second"])
+    assert engine.link.held == 1
+
+
+def _lend_nothing(scheduler: GrantingScheduler) -> None:
+    """Grants without an upstream, lent for ever."""
+    scheduler.on_ask = lambda ask: [
+        msgspec.structs.replace(grant(ask, "127.0.0.1:1"), lent_ms=FOR_EVER)
+    ]
+
+
+@pytest.mark.usefixtures("places")
+def test_a_request_that_comes_while_something_is_sent_has_its_lease_at_once() -> None:
+    """A refusal may end one request of a connection, and the next is there already."""
+    endpoint = our_places.scheduler_endpoint()
+    our_places.runtime_dir().mkdir(exist_ok=True, parents=True)
+    with granting_scheduler(endpoint) as scheduler:
+        refusal = Refused(request=RequestId("other"), code="queue_full", message="no room")
+        _lend_nothing(scheduler)
+        lent = scheduler.on_ask
+        scheduler.on_ask = lambda ask: [refusal] if ask.request == "other" else lent(ask)
+        link, uses = Link(ListenerName("main"), endpoint=endpoint, grace=Seconds(9.0)), _Uses()
+        heard = select.poll()
+        heard.register(link.fileno(), select.POLLIN)
+        link.request(_ask("first"), uses, 0.0)
+        while not uses.granted:
+            link.flush(0.0)
+            heard.poll(100)
+            link.read()
+        link.done(RequestId("first"), "finished", served=True)
+        uses.on_end = lambda _refusal: link.request(_ask("next"), uses, 0.0)
+        link.request(Ask(request=RequestId("other"), model=ModelId("n")), uses, 0.0)
+
+        deadline = time.monotonic() + PATIENCE
+        while link.waiting and time.monotonic() < deadline:
+            link.tick(0.0)  # there is something to send, and what has come meanwhile is read then
+            link.flush(0.0)
+
+        assert uses.granted == ["first", "next"]
+        link.close()
+
+
+def test_a_worker_that_ends_gives_back_what_it_only_keeps(places: Path) -> None:
+    with relaying_with_scheduler(RelayOptions(access_log=False)) as (engine, scheduler):
+        with upstream(saying(plain(b"x"))) as child:
+            _lend(scheduler, child)
+            _serve(engine, 2)
+        engine.stop()
+
+        assert [use.outcome for use in scheduler.hears(Done).uses] == ["finished"]

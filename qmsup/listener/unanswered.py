@@ -1,0 +1,66 @@
+"""A request without a grant: asked for again until it is answered, and told of to each new scheduler.
+
+Repeats queue up while there is no scheduler; doubling keeps them few. A waiter that was heard is asked for as often as
+the slowest of them as well: it finds a grant that got lost.
+"""
+
+from dataclasses import dataclass
+
+from qmsup.listener.asker import Asker
+from qmsup.units import Seconds, ms_from_seconds
+from qmsup.wire.listening import Ask, Waiting
+
+FIRST_REPEAT = Seconds(1.0)
+SLOWEST_REPEAT = Seconds(10.0)
+
+
+@dataclass(slots=True)
+class Unanswered:
+    """See the module. Times are of the monotonic clock.
+
+    Attributes:
+        since: when it was asked for first.
+        is_answered: the scheduler has said something about it.
+    """
+
+    ask: Ask
+    asker: Asker
+    since: float
+    repeat_at: float
+    pause: float = FIRST_REPEAT
+    is_answered: bool = False
+
+    def hear(self, now: float) -> None:
+        """The scheduler said where it stands."""
+        if not self.is_answered:
+            self.is_answered = True
+            self.pause = SLOWEST_REPEAT
+            self.repeat_at = now + SLOWEST_REPEAT
+
+    def is_given_up(self, now: float, grace: float) -> bool:
+        """Whether nobody has said anything about it for so long."""
+        return not self.is_answered and now - self.since >= grace
+
+    def is_to_be_repeated(self, now: float) -> bool:
+        """Whether it is to be asked for again, now."""
+        if now < self.repeat_at:
+            return False
+        self.pause = min(self.pause * 2, SLOWEST_REPEAT)
+        self.repeat_at = now + self.pause
+        return True
+
+    def told(self, now: float) -> Waiting:
+        """What a scheduler is told that does not know it."""
+        ask = self.ask
+        return Waiting(
+            request=ask.request,
+            model=ask.model,
+            streaming=ask.streaming,
+            hold_ms=ask.hold_ms,
+            patience_ms=ask.patience_ms,
+            timeout_ms=ask.timeout_ms,
+            conversation=ask.conversation,
+            waited_ms=ms_from_seconds(Seconds(now - self.since)),
+            client=ask.client,
+            routed=ask.routed,
+        )

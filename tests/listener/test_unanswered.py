@@ -1,0 +1,59 @@
+from qmsup.errors import Refusal
+from qmsup.ids import ModelId, RequestId
+from qmsup.listener.unanswered import FIRST_REPEAT, Unanswered
+from qmsup.wire.listening import Ask, Granted
+
+
+class _Nobody:
+    def on_place(self, place: int, *, was_ready: bool | None) -> None:
+        raise AssertionError(place)
+
+    def on_loading(self) -> None:
+        raise AssertionError
+
+    def on_granted(self, grant: Granted) -> None:
+        raise AssertionError(grant)
+
+    def on_refused(self, refusal: Refusal) -> None:
+        raise AssertionError(refusal)
+
+    def on_cut(self, refusal: Refusal) -> None:
+        raise AssertionError(refusal)
+
+
+def _unanswered() -> Unanswered:
+    """Asked for at 100."""
+    ask = Ask(request=RequestId("r"), model=ModelId("m"), timeout_ms=9, client="k")
+    return Unanswered(ask, _Nobody(), 100.0, 100.0 + FIRST_REPEAT)
+
+
+def test_it_is_repeated_less_and_less_often() -> None:
+    one = _unanswered()
+
+    repeated = [at for at in range(100, 160) if one.is_to_be_repeated(at)]
+
+    assert repeated == [101, 103, 107, 115, 125, 135, 145, 155]
+
+
+def test_one_that_was_heard_is_repeated_seldom_and_never_given_up() -> None:
+    one = _unanswered()
+
+    one.hear(100.5)
+    one.hear(105.0)
+
+    assert [at / 2 for at in range(200, 245) if one.is_to_be_repeated(at / 2)] == [110.5, 120.5]
+    assert not one.is_given_up(1000.0, 5.0)
+
+
+def test_one_that_nobody_has_heard_is_given_up_after_the_grace() -> None:
+    one = _unanswered()
+
+    assert not one.is_given_up(104.9, 5.0)
+    assert one.is_given_up(105.0, 5.0)
+
+
+def test_a_new_scheduler_is_told_of_it_as_it_was_asked_and_how_long_it_waits() -> None:
+    told = _unanswered().told(100.25)
+
+    assert (told.request, told.model, told.timeout_ms, told.client) == ("r", "m", 9, "k")
+    assert told.waited_ms == 250
