@@ -3,6 +3,7 @@ import re
 import shlex
 import signal
 import socket
+import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -100,6 +101,30 @@ def test_a_ready_child_that_is_wanted_again_is_reported_again(
     owner.tell(ensure(1))
 
     assert reports.wait_for(ProcessReady, 1, count=2) == first
+
+
+SPINS = """
+import sys, threading, http.server as http
+class Answer(http.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+server = http.HTTPServer(("127.0.0.1", int(sys.argv[1])), Answer)
+threading.Thread(target=server.serve_forever).start()
+while True:
+    pass
+"""
+
+
+def test_a_child_that_is_at_work_all_the_time_is_found_ready_too(
+    manage: Manage, reports: Reports
+) -> None:
+    argv = (sys.executable, "-S", "-c", SPINS, "${PORT}")
+    owner = manage(replace(fake_spec(), argv=argv, kind=Kind.GENERIC, ready_check="/health"))
+
+    owner.tell(ensure(1))
+
+    assert reports.wait_for(ProcessReady, 1)
 
 
 def test_a_missing_program_is_named_with_what_to_do(manage: Manage, reports: Reports) -> None:
