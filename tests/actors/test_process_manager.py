@@ -124,7 +124,7 @@ def test_a_child_that_is_at_work_all_the_time_is_found_ready_too(
 
     owner.tell(ensure(1))
 
-    assert reports.wait_for(ProcessReady, 1)
+    assert reports.wait_for(ProcessReady, 1).pid
 
 
 def test_a_missing_program_is_named_with_what_to_do(manage: Manage, reports: Reports) -> None:
