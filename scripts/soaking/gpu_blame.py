@@ -32,16 +32,20 @@ class Around:
     Attributes:
         games: when one held memory.
         gaps: when what is read could not be trusted.
+        lags: whether the driver keeps the memory of the dead for a while, as is seen by readings alone.
     """
 
     games: list[Span]
     gaps: list[Span]
+    lags: bool = False
 
     def excuses_denial(self, started: float, at: float) -> bool:
         """Whether a child that was started then may find no memory at `at`."""
         since = started - READ_WITHIN_S
         if any(since <= game.since <= at for game in self.games):
             return True  # it took what the child had not taken yet
+        if self.lags and any(gap.touches(since - SEEN_WITHIN_S, at) for gap in self.gaps):
+            return True
         return self._was_blind(since, at)
 
     def excuses_refusal(self, began: float, ended: float) -> bool:

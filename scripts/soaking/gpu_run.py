@@ -135,6 +135,7 @@ class _Run:
         planned = plan(random.Random(f"{self._seed}/{self.number}"), tuple(_TAKES))
         self._fared = []
         self._card.change(lag_ms=planned.lag_ms)
+        self._around.lags = planned.lag_ms > 0
         began = time.monotonic()
         threads = [
             threading.Thread(target=self._ask, args=(wish, began)) for wish in planned.wishes

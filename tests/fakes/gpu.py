@@ -219,10 +219,10 @@ def claim(file: Path, mib: int, *, card: str | None = None) -> str:
 def _claimed(folder: Path, uuid: str, lag: float) -> tuple[int, int]:
     """What others hold of the card, those included whose memory is not back yet, and what this process does."""
     others = own = 0
-    for file in folder.iterdir():
+    for file in folder.glob("[!.]*"):
         with contextlib.suppress(FileNotFoundError):  # the library clears away, too
+            used, card = file.read_text().split()
             if _counts(file, lag):
-                used, card = file.read_text().split()
                 mine = file.name == str(os.getpid())
                 own += int(used) if mine and card == uuid else 0
                 others += int(used) if not mine and card == uuid else 0
@@ -230,9 +230,15 @@ def _claimed(folder: Path, uuid: str, lag: float) -> tuple[int, int]:
 
 
 def _counts(file: Path, lag: float) -> bool:
-    if file.name.startswith("dead-"):  # so named, and dated, by the library when it saw that
+    if file.name.isdigit() and not _is_alive(int(file.name)):
+        if not lag:
+            return False
+        # As the library does, which may not be asked for a while: whoever sees it first names and dates it.
+        file = file.rename(file.with_name(f"dead-{file.name}"))
+        os.utime(file)
+    if file.name.startswith("dead-"):
         return time.time() - file.stat().st_mtime < lag
-    return file.name.isdigit() and (lag > 0 or _is_alive(int(file.name)))
+    return file.name.isdigit()
 
 
 def _is_alive(pid: int) -> bool:

@@ -16,6 +16,8 @@ BEGAN_MEANWHILE = Around(games=[span(100.5, 103.0)], gaps=[])
 CAME_LATER = Around(games=[span(102.0)], gaps=[])
 UNSEEN = Around(games=[span(50.0)], gaps=[span(97.0, 99.0)])
 BLIND_ALONE = Around(games=[], gaps=[span(97.0)])
+BLIND_AND_LAGS = Around(games=[], gaps=[span(97.0)], lags=True)
+LAGS_ALONE = Around(games=[], gaps=[], lags=True)
 
 
 @pytest.mark.parametrize(
@@ -28,6 +30,8 @@ BLIND_ALONE = Around(games=[], gaps=[span(97.0)])
         (CAME_LATER, False),
         (UNSEEN, True),
         (BLIND_ALONE, False),
+        (BLIND_AND_LAGS, True),
+        (LAGS_ALONE, False),
     ],
 )
 def test_a_load_may_find_no_memory_when_a_game_took_it_that_could_not_be_known_of(
