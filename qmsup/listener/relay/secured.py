@@ -44,7 +44,7 @@ class Secured(ssl.SSLSocket):
         except ssl.SSLEOFError as error:
             raise OSError(0, "it ended without the word that TLS has for it") from error
         except ssl.SSLError as error:
-            raise OSError(0, distrust(error)) from error
+            raise _broken(error) from error
 
     @override
     def send(self, data: Any, flags: int = 0) -> int:
@@ -59,7 +59,7 @@ class Secured(ssl.SSLSocket):
         except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
             raise BlockingIOError from None
         except ssl.SSLError as error:
-            raise OSError(0, distrust(error)) from error
+            raise _broken(error) from error
 
 
 class Tls:
@@ -146,6 +146,10 @@ class Greeting:
         else:
             self._loop.release(self._fd)
             self._made(self._sock)
+
+
+def _broken(error: ssl.SSLError) -> OSError:
+    return OSError(0, f"TLS failed: {error.reason or error}")
 
 
 def _raise_if(number: int) -> None:

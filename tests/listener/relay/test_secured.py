@@ -161,6 +161,18 @@ def test_a_client_that_leaves_during_the_handshake_ends_it(engine: Relaying) -> 
     assert engine.do(lambda: engine.engine.held) == 0
 
 
+def test_what_is_no_tls_in_the_middle_of_an_answer_is_told_of(engine: Relaying) -> None:
+    def answer(connection: socket.socket, _: bytes) -> None:
+        connection.sendall(SSE_HEAD + chunked(b"data: 1\n\n", ended=False))
+        with socket.socket(fileno=os.dup(connection.fileno())) as bare:
+            bare.sendall(b"HTTP/1.1 200 OK\r\n" * 100)
+
+    with secure_upstream(answer) as peer, engine.hold(_over_tls(peer.where)) as client:
+        said = read_all(client)
+
+    assert b"the connection broke (TLS failed: " in said
+
+
 _UNENDED = b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\nall there is"
 
 
