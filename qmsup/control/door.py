@@ -66,7 +66,12 @@ class Door:
         if not self.is_remote or self.own_key is None or self.server_key is None:
             return None
         keys, server = curve.read_keys(self.own_key), curve.read_public(self.server_key)
-        return lambda socket: curve.connect_with(socket, keys, server)
+
+        def secure(socket: Any) -> None:
+            curve.connect_with(socket, keys, server)
+            curve.allow_ipv6(socket, self.endpoint)
+
+        return secure
 
     def knock(self, timeout: Seconds) -> None:
         """See whether somebody listens there: a ZeroMQ socket would wait for ever without a word.

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from queue import SimpleQueue
 
-from qmsup import log, places
+from qmsup import log, open_files, places
 from qmsup.actors.copies import Copy, keep_copy
 from qmsup.actors.life import Life
 from qmsup.actors.scheduler import SchedulerActor
@@ -39,6 +39,7 @@ def run_scheduler(config: Configuration) -> Exit:
     log.set_up(level=spec.log_level, style=spec.log_format)
     for remark in config.remarks:
         _log.warning("config.remark", text=remark)
+    open_files.raise_limit()  # each client, worker, child and reader takes some
     ending = Ending()
     ending.listen_to_signals()
     make_folders()

@@ -1,7 +1,6 @@
 """How many descriptors a worker may have open: two sockets for each client."""
 
-import resource
-
+from qmsup import open_files
 from qmsup.log import Log
 
 WANTED = 2 * 2000 + 200
@@ -12,13 +11,11 @@ _log = Log("worker")
 
 def raise_limit() -> None:
     """Take all that the hard limit allows; a warning says what to do if that is little."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    if soft != hard:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-    if hard != resource.RLIM_INFINITY and hard < WANTED:
+    limit = open_files.raise_limit()
+    if 0 <= limit < WANTED:
         _log.warning(
             "worker.few_descriptors",
-            limit=hard,
+            limit=limit,
             wanted=WANTED,
             advice="raise it: LimitNOFILE= (systemd), minfds (supervisord) or ulimit -n (a shell);"
             " clients beyond half of it wait to be accepted",

@@ -1,5 +1,6 @@
 """How a child is started: leader of its own session, deaf to our terminal, writing its own log."""
 
+import contextlib
 import errno
 import os
 import shutil
@@ -10,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path, PurePath
 
+from qmsup import open_files
 from qmsup.errors import ChildError
 from qmsup.ids import Incarnation, ModelId
 from qmsup.log import Log
@@ -85,7 +87,7 @@ def _child(process: subprocess.Popen[bytes], record: Record, log: Path, log_star
 def _start(launch: Launch, log: int, record: Record) -> subprocess.Popen[bytes]:
     try:
         with _no_signal_blocked():
-            return subprocess.Popen(
+            process = subprocess.Popen(
                 launch.argv,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -93,8 +95,11 @@ def _start(launch: Launch, log: int, record: Record) -> subprocess.Popen[bytes]:
                 env={**launch.env, MARK_VARIABLE: mark_of(record)},
                 start_new_session=True,
             )
+        with contextlib.suppress(OSError):  # it has ended, or changed its user
+            open_files.hand_down(process.pid)
     except (OSError, ValueError) as error:
         raise ChildError(_why(launch, error, ModelId(record.model))) from error
+    return process
 
 
 @contextmanager

@@ -163,6 +163,12 @@ def admitting(clients: Path) -> Iterator[str]:
             gate.stop()
 
 
+def allow_ipv6(socket: zmq.Socket[bytes], endpoint: str) -> None:
+    """Have a socket take an IPv6 address, where it is one. ZeroMQ takes none unless told."""
+    if "[" in endpoint:
+        socket.ipv6 = True
+
+
 def serve_with(socket: zmq.Socket[bytes], keys: Keys, domain: str) -> None:
     """Have a socket admit those alone that the domain's keys are known of. Before it is bound."""
     socket.curve_server = True

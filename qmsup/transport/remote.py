@@ -1,12 +1,17 @@
 """The scheduler's door to the network: control clients over TCP, by CURVE keys and in no other way."""
 
+import select
 from contextlib import ExitStack
 from pathlib import Path
+
+import zmq
 
 from qmsup.log import Log
 from qmsup.spec import ControlSpec
 from qmsup.transport import curve
+from qmsup.transport.crowd import Crowd
 from qmsup.transport.router import RouterSocket
+from qmsup.units import Seconds, ms_from_seconds
 from qmsup.wire import codec
 from qmsup.wire.controlling import LARGEST_QUESTION
 
@@ -18,6 +23,11 @@ _MARK = b"\0tcp\0"
 _LARGEST = LARGEST_QUESTION + 1024
 """Bytes of a message, with what CURVE adds. ZeroMQ takes one in whole before it knows whose key it is under, so a
 stranger could fill the memory."""
+
+_MOST = 256
+"""Connections, with and without a key."""
+
+_SHOWS_KEY_WITHIN = Seconds(5.0)
 
 
 class RemoteDoor:
@@ -37,23 +47,31 @@ class RemoteDoor:
         """
         keys = curve.read_keys(secret_key)
         self._open = ExitStack()
+
+        def secure(socket: zmq.Socket[bytes]) -> None:
+            curve.serve_with(socket, keys, domain)
+            curve.allow_ipv6(socket, endpoint)
+            socket.setsockopt(zmq.HANDSHAKE_IVL, ms_from_seconds(_SHOWS_KEY_WITHIN))
+            self._crowd = Crowd(socket, endpoint, _MOST)
+            self._open.callback(self._crowd.close)
+
         try:
             domain = self._open.enter_context(curve.admitting(clients))
-            self._router = RouterSocket(
-                endpoint,
-                largest=_LARGEST,
-                secure=lambda socket: curve.serve_with(socket, keys, domain),
-            )
+            self._router = RouterSocket(endpoint, largest=_LARGEST, secure=secure)
+            self._both = self._open.enter_context(select.epoll())
         except BaseException:
             self._open.close()
             raise
+        for each in (self._router, self._crowd):
+            self._both.register(each.fileno(), select.EPOLLIN)
 
     def fileno(self) -> int:
         """The descriptor to poll: edge-triggered, see RouterSocket."""
-        return self._router.fileno()
+        return self._both.fileno()
 
     def receive(self) -> list[tuple[bytes, list[bytes]]]:
         """The questions that have come. What is none is dropped: no worker of ours is so far away."""
+        self._crowd.look()
         received = [
             (_MARK + identity, [frame for frame in frames if codec.is_control(frame)])
             for identity, frames in self._router.receive()

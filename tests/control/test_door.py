@@ -30,8 +30,8 @@ def keys(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def endpoint() -> Iterator[str]:
-    yield f"tcp://127.0.0.1:{free_port()}"
+def endpoint(request: pytest.FixtureRequest) -> Iterator[str]:
+    yield f"tcp://{getattr(request, 'param', '127.0.0.1')}:{free_port()}"
     context.destroy()
 
 
@@ -64,6 +64,7 @@ def far(
 
 
 @pytest.mark.usefixtures("running")
+@pytest.mark.parametrize("endpoint", ["127.0.0.1", "[::1]"], indirect=True)
 def test_every_kind_of_verb_is_answered(far: Far) -> None:
     assert far("load", "m").out == "m is ready\n"
     assert json.loads(far("ps", "--json").out)["models"][0]["state"] == "ready"

@@ -1,0 +1,27 @@
+import json
+import subprocess
+import sys
+
+SHOW = """
+import json, resource, subprocess, sys
+from qmsup import open_files
+before = resource.getrlimit(resource.RLIMIT_NOFILE)
+said = open_files.raise_limit()
+after = resource.getrlimit(resource.RLIMIT_NOFILE)
+child = subprocess.Popen(["sleep", "60"])
+open_files.hand_down(child.pid)
+theirs = resource.prlimit(child.pid, resource.RLIMIT_NOFILE)
+child.kill()
+child.wait()
+print(json.dumps([before, said, after, theirs]))
+"""
+
+
+def test_a_process_takes_all_it_may_have_and_its_programs_what_it_had_itself() -> None:
+    command = f"ulimit -Sn 500; ulimit -Hn 3000; exec {sys.executable} -c '{SHOW}'"
+    ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=True)
+
+    before, said, after, theirs = json.loads(ran.stdout)
+    assert before == theirs == [500, 3000]
+    assert said == 3000
+    assert after == [3000, 3000]
