@@ -18,6 +18,10 @@ from pykka._envelope import Envelope
 from qmsup.units import Seconds
 
 _MAX_POLL_MS = 60_000
+_LATE = Seconds(1.0)
+"""Whoever looks at the clock so late was frozen, or the machine was."""
+_HEARS_FOR = Seconds(3.0)
+"""So long it is told nothing of the time then: a worker whose messages were lost has told us anew by that time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +48,8 @@ class PollingInbox:
         self._watches: dict[int, _Watch] = {}
         self._ready: deque[int] = deque()
         self._deadline: float | None = None
+        self._looked_at = time.monotonic()
+        self._hears_until = 0.0
         self._sources = deque(
             (self._from_others, self._from_clock, self._from_eager, self._from_ready)
         )
@@ -92,7 +98,10 @@ class PollingInbox:
             self._poll.unregister(fd)
 
     def wake_at(self, at: Seconds | None) -> None:
-        """Deliver TimeIsUp at this point of the monotonic clock; forgets any earlier wish."""
+        """Deliver TimeIsUp at this point of the monotonic clock; forgets any earlier wish.
+
+        Who was frozen hears first what was said meanwhile: its time was up for others, who kept to it.
+        """
         self._deadline = at
 
     def close(self) -> None:
@@ -106,9 +115,16 @@ class PollingInbox:
         return self._messages.popleft() if self._messages else None
 
     def _from_clock(self) -> Envelope[Any] | None:
-        if self._deadline is None or time.monotonic() < self._deadline:
+        now = time.monotonic()
+        looked_at, self._looked_at = self._looked_at, now
+        if self._deadline is None or now < self._deadline:
+            return None
+        if now - max(looked_at, self._deadline) > _LATE and not self._hears_until:
+            self._hears_until = now + _HEARS_FOR
+        if now < self._hears_until:
             return None
         self._deadline = None
+        self._hears_until = 0.0
         return Envelope(TimeIsUp())
 
     def _from_eager(self) -> Envelope[Any] | None:
@@ -135,5 +151,6 @@ class PollingInbox:
     def _timeout_ms(self) -> int:
         if self._deadline is None:
             return _MAX_POLL_MS
-        left_ms = (self._deadline - time.monotonic()) * 1000.0
+        due = max(self._deadline, self._hears_until)
+        left_ms = (due - time.monotonic()) * 1000.0
         return min(_MAX_POLL_MS, max(0, int(left_ms) + 1))

@@ -3,9 +3,11 @@ import threading
 import time
 
 import pykka
+import pytest
 from pykka._envelope import Envelope
 from typing_extensions import override
 
+from qmsup.actors import inbox as inbox_module
 from qmsup.actors.inbox import PollingInbox, TimeIsUp
 from qmsup.units import Seconds
 
@@ -149,3 +151,32 @@ def test_pykka_runs_an_actor_on_it() -> None:
 
     assert ref.ask("hello", timeout=5) == "hello"
     ref.stop()
+
+
+def test_who_was_frozen_hears_what_was_said_meanwhile_before_its_time_is_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    inbox = PollingInbox()
+    clock = time.monotonic
+    inbox.wake_at(Seconds(clock() + 0.05))
+    monkeypatch.setattr(time, "monotonic", lambda: clock() + 60.0)
+    late = [threading.Timer(pause, lambda: inbox.put(Envelope("said"))) for pause in (0.0, 0.05)]
+    for timer in late:
+        timer.start()
+
+    assert [inbox.get().message for _ in late] == ["said", "said"]
+    monkeypatch.setattr(time, "monotonic", lambda: clock() + 60.0 + inbox_module._HEARS_FOR)
+    assert inbox.get().message == TimeIsUp()
+    inbox.wake_at(Seconds(time.monotonic()))
+    assert inbox.get().message == TimeIsUp()
+    inbox.close()
+    for timer in late:
+        timer.join()
+
+
+def test_a_deadline_that_comes_while_nobody_says_anything_is_kept() -> None:
+    inbox = PollingInbox()
+    inbox.wake_at(Seconds(time.monotonic() + 0.05))
+
+    assert inbox.get().message == TimeIsUp()
+    inbox.close()
