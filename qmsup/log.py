@@ -11,15 +11,37 @@ import time
 from typing_extensions import override
 
 _FIELDS = "qmsup_fields"
+_AT_ONCE = 10
+
+
+class _Ration:
+    """Of lines about one event."""
+
+    __slots__ = ("_at", "_left", "left_out")
+
+    def __init__(self) -> None:
+        self._left = float(_AT_ONCE)
+        self._at: float | None = None
+        self.left_out = 0
+
+    def takes(self, now: float) -> bool:
+        if self._at is not None:
+            self._left = min(_AT_ONCE, self._left + now - self._at)
+        self._at = now
+        if self._left < 1.0:
+            return False
+        self._left -= 1.0
+        return True
 
 
 class Log:
     """A named logger whose calls take fields instead of a sentence."""
 
-    __slots__ = ("_logger",)
+    __slots__ = ("_logger", "_rations")
 
     def __init__(self, name: str) -> None:
         self._logger = logging.getLogger(f"qmsup.{name}")
+        self._rations: dict[str, _Ration] = {}
 
     def debug(self, event: str, **fields: object) -> None:
         """The story of a request, for a developer."""
@@ -33,6 +55,18 @@ class Log:
     def warning(self, event: str, **fields: object) -> None:
         """Something an operator may want to look at."""
         self._logger.warning(event, extra={_FIELDS: fields})
+
+    def warning_of_a_peer(self, event: str, **fields: object) -> None:
+        """The same about what a peer sent, who may send it without end: ten at once, then one a second.
+
+        The next line says in `left_out` how many were not written.
+        """
+        ration = self._rations.setdefault(event, _Ration())
+        if ration.takes(time.monotonic()):
+            left_out, ration.left_out = ration.left_out, 0
+            self.warning(event, **fields, left_out=left_out or None)
+        else:
+            ration.left_out += 1
 
     def error(self, event: str, **fields: object) -> None:
         """Something that failed."""

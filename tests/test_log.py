@@ -1,5 +1,6 @@
 import json
 import logging
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -55,6 +56,29 @@ def test_an_exception_comes_with_its_traceback(
         Log("core").exception("handle.failed")
 
     assert "ValueError: invalid literal" in capsys.readouterr().err
+
+
+def test_of_what_a_peer_sends_without_end_few_lines_are_written(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log.set_up(style="json")
+    now = 100.0
+    monkeypatch.setattr(time, "monotonic", lambda: now)
+    told = Log("gateway")
+
+    for number in range(1000):
+        told.warning_of_a_peer("worker.unreadable", number=number)
+    told.warning_of_a_peer("worker.differs")
+    now += 1.5
+    told.warning_of_a_peer("worker.unreadable", number=1000)
+
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert [line["event"] for line in lines] == [
+        *["worker.unreadable"] * 10,
+        "worker.differs",
+        "worker.unreadable",
+    ]
+    assert (lines[-1]["number"], lines[-1]["left_out"]) == (1000, 990)
 
 
 def test_what_is_below_the_level_is_not_written(capsys: pytest.CaptureFixture[str]) -> None:

@@ -113,7 +113,7 @@ class Gateway:
         try:
             message = codec.decode_from_worker(frame)
         except PeerError as error:
-            _log.warning("worker.unreadable", sender=_text(sender), because=str(error))
+            _log.warning_of_a_peer("worker.unreadable", sender=_text(sender), because=str(error))
             self._send(sender, listening.Unwelcome(reason=str(error), greet=False))
             return None
         if isinstance(message, listening.Activity):

@@ -53,7 +53,7 @@ def is_its_own(
         owner = on_route
     if owner == worker:
         return True
-    _log.warning(
+    _log.warning_of_a_peer(
         "worker.not_its_own",
         worker=worker,
         said=type(said).__name__,

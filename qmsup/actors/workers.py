@@ -11,6 +11,9 @@ from qmsup.ids import WorkerId
 from qmsup.log import Log
 from qmsup.units import Seconds
 
+MOST = 512
+"""Worker processes that are watched: a box has a few for each listener. Each takes a descriptor."""
+
 _SILENCE = Seconds(5.0)
 """A worker beats every second. On a busy machine one may miss a few: it is only suspected, and loses nothing yet."""
 
@@ -47,6 +50,8 @@ class Workers:
             known.heard_at, known.is_suspected, known.doubts = now, False, 0
             known.is_awaited = False
             return True
+        if not self._has_room(joined.listener, report):
+            return False
         if (pidfd := _watchable(joined.listener, joined.pid)) is None:
             return False
         self._known[joined.listener] = _Worker(pidfd, now)
@@ -82,7 +87,7 @@ class Workers:
         beating.doubts = 0 if told == known else beating.doubts + 1
         if beating.doubts < _DOUBTS:
             return True
-        _log.warning("worker.differs", worker=worker, told=str(told), known=str(known))
+        _log.warning_of_a_peer("worker.differs", worker=worker, told=str(told), known=str(known))
         return False
 
     def silent_since(self, now: Seconds) -> list[ListenerSuspected]:
@@ -109,6 +114,17 @@ class Workers:
         for name in tuple(self._known):
             self._forget(name)
 
+    def _has_room(self, newcomer: WorkerId, report: Callable[[Event], None]) -> bool:
+        """Whether one more can be watched; of those that have fallen silent the first makes room."""
+        if len(self._known) < MOST:
+            return True
+        silent = [name for name, worker in self._known.items() if worker.is_suspected]
+        if not silent:
+            _log.warning_of_a_peer("worker.refused", worker=newcomer, because=f"{MOST} are known")
+            return False
+        self._lose(min(silent, key=lambda name: self._known[name].heard_at), report)
+        return True
+
     def _lose(self, name: WorkerId, report: Callable[[Event], None]) -> None:
         _log.warning("worker.lost", worker=name)
         self._forget(name)
@@ -127,5 +143,5 @@ def _watchable(worker: WorkerId, pid: int) -> int | None:
     except ProcessLookupError:
         return None
     except (OSError, ValueError, OverflowError) as error:
-        _log.warning("worker.unwatchable", worker=worker, pid=pid, because=str(error))
+        _log.warning_of_a_peer("worker.unwatchable", worker=worker, pid=pid, because=str(error))
         return None

@@ -11,6 +11,8 @@ from qmsup.units import Seconds, ms_from_seconds
 
 _RECONNECT = Seconds(0.01)
 """Between attempts to reach an absent scheduler: one refused connect of a local socket costs microseconds."""
+_TOGETHER = 1000
+"""Messages in one multipart: the scheduler reads no more than some thousands of it."""
 _RECONNECT_AFAR = Seconds(0.1)
 _LONGEST_PAUSE = Seconds(2.0)
 """The same over a network: from one to the other, doubling."""
@@ -72,8 +74,12 @@ class DealerSocket:
         return frames
 
     def send(self, frames: Sequence[bytes]) -> None:
-        """Queue messages, one a frame, that travel together. None is fine."""
+        """Queue messages, one a frame, that travel together, as many as do. None is fine."""
         if not frames:
+            return
+        if len(frames) > _TOGETHER:
+            for first in range(0, len(frames), _TOGETHER):
+                self.send(frames[first : first + _TOGETHER])
             return
         send = self._socket.send
         # A peer that refuses our key leaves nobody to queue for. What is lost then is asked for again by who needs it.

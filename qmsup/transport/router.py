@@ -5,6 +5,7 @@ from collections.abc import Callable
 
 import zmq
 
+from qmsup.log import Log
 from qmsup.transport import context
 from qmsup.units import Seconds, ms_from_seconds
 
@@ -19,10 +20,19 @@ it comes from; a second later it is cut off, as who is frozen is. A worker of th
 LARGEST = 16 * 1024 * 1024
 """Bytes of a message; a peer that sends a larger one is cut off. A greeting with 40 000 leases is as large."""
 
+MOST_FRAMES = 4096
+"""Messages that travel together and are read. Who sends more at once would hold up everybody else; ours send fewer
+(DealerSocket)."""
+
+_A_TURN = 8192
+"""Messages read in one turn, give or take one multipart, however they travel."""
+
 HEARTBEAT = Seconds(0.3)
 HEARTBEAT_TIMEOUT = Seconds(0.9)
 """A frozen peer is cut off after about 1.2 s. What it had not read is lost then; it reconnects when it
 thaws, and everything between us can be asked for again."""
+
+_log = Log("gateway")
 
 
 class RouterSocket:
@@ -79,9 +89,17 @@ class RouterSocket:
     def receive(self, limit: int = 200) -> list[tuple[bytes, list[bytes]]]:
         """What has come, at most `limit` multiparts, without waiting: (sender's identity, its frames)."""
         received: list[tuple[bytes, list[bytes]]] = []
-        take = self._socket.recv_multipart
-        while len(received) < limit and context.is_readable(self._socket):
+        take, count = self._socket.recv_multipart, 0
+        while len(received) < limit and count < _A_TURN and context.is_readable(self._socket):
             identity, *frames = take(context.NOW)
+            if len(frames) > MOST_FRAMES:
+                _log.warning_of_a_peer(
+                    "peer.too_much_at_once",
+                    peer=identity.decode("utf-8", "backslashreplace"),
+                    messages=len(frames),
+                )
+                del frames[MOST_FRAMES:]
+            count += len(frames)
             received.append((identity, frames))
         return received
 

@@ -1,8 +1,10 @@
+import os
 import subprocess
 from collections.abc import Iterator
 
 import pytest
 
+from qmsup.actors import workers as workers_module
 from qmsup.actors.inbox import PollingInbox, TimeIsUp
 from qmsup.actors.workers import Workers
 from qmsup.core.scheduling.events import Event, ListenerJoined, ListenerLost, ListenerSuspected
@@ -65,6 +67,28 @@ def test_a_worker_whose_process_is_gone_cannot_join(inbox: PollingInbox) -> None
         process.wait()
 
     assert not Workers(inbox).greet(_joined(process.pid), _at(0), lambda _: None)
+
+
+def test_no_more_are_watched_than_a_box_has_and_the_silent_make_room(
+    inbox: PollingInbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(workers_module, "MOST", 3)
+    workers, events = Workers(inbox), list[Event]()
+
+    def joins(name: str, at: float) -> bool:
+        joined = ListenerJoined(listener=WorkerId(name), name=ListenerName("main"), pid=os.getpid())
+        return workers.greet(joined, _at(at), events.append)
+
+    assert [joins(name, 0) for name in ("a", "b", "c", "d")] == [True, True, True, False]
+    for name in ("a", "c"):
+        workers.hear(WorkerId(name), _at(4))
+    assert workers.silent_since(_at(6)) == [ListenerSuspected(listener=WorkerId("b"))]
+
+    assert joins("d", 6)
+    assert events == [ListenerLost(listener=WorkerId("b"))]
+    assert not workers.hear(WorkerId("b"), _at(7)), "it is to greet again"
+    assert joins("a", 7), "who is known needs no room"
+    workers.close()
 
 
 def test_a_stranger_is_to_greet_first(inbox: PollingInbox) -> None:

@@ -267,6 +267,46 @@ def test_a_flood_gathers_where_it_comes_from(net: Net) -> None:
     assert router.receive()
 
 
+def test_of_what_travels_together_only_so_much_is_read(
+    net: Net, caplog: pytest.LogCaptureFixture
+) -> None:
+    router = net.router()
+    flood = context.current().socket(zmq.DEALER)
+    flood.setsockopt(zmq.ROUTING_ID, b"flood")
+    flood.connect(net.endpoint)
+    flood.send_multipart([b"x"] * 10_000)
+    flood.send(b"last")
+
+    [(_, frames), last] = received_by(router, 2)
+
+    assert len(frames) == 4096
+    assert last == (b"flood", [b"last"])
+    assert caplog.messages == ["peer.too_much_at_once"]
+    flood.close(linger=0)
+
+
+def test_what_is_too_much_to_travel_together_travels_in_parts(net: Net) -> None:
+    router, dealer = net.router(), net.dealer(b"w-1")
+    sent = [b"%d" % n for n in range(2500)]
+
+    dealer.send(sent)
+
+    parts = [frames for _, frames in received_by(router, 3)]
+    assert [len(frames) for frames in parts] == [1000, 1000, 500]
+    assert [frame for frames in parts for frame in frames] == sent
+
+
+def test_a_turn_takes_few_of_those_that_are_full(net: Net) -> None:
+    router, dealer = net.router(), net.dealer(b"w-1")
+    dealer.send([b"x"] * 20_000)
+    sizes = list[int]()
+    while sum(sizes) < 20_000:
+        if batch := router.receive():
+            sizes.append(sum(len(frames) for _, frames in batch))
+
+    assert max(sizes) <= 9000
+
+
 def test_who_sends_a_message_that_is_too_large_is_cut_off_alone(net: Net) -> None:
     router = net.router(largest=1000)
     large, small = net.dealer(b"large"), net.dealer(b"small")
