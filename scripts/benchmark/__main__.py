@@ -72,7 +72,7 @@ def _arguments() -> argparse.Namespace:
         description="Measures qmsup beside a child asked directly, llama-server's router mode and nginx, in "
         "one run, in turn, and prints medians and ratios. About five minutes; close other programs.",
     )
-    parser.add_argument("--quick", action="store_true", help="short and rough, under 90 seconds")
+    parser.add_argument("--quick", action="store_true", help="short and rough, under two minutes")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the result there too")
     parser.add_argument("--rounds", type=int, metavar="N", help="default 5, with --quick 2")
     parser.add_argument("--peers-only", action="store_true", help="leave qmsup out")

@@ -16,6 +16,7 @@ from scripts.benchmark.scenarios import (
     death,
     decisions,
     grants,
+    idle,
     leaving,
     places,
     small,
@@ -33,7 +34,7 @@ def run_all(course: Course) -> list[Row]:
     rows = [*real_children(course), *canned_children(course)]
     if course.with_qmsup:
         rows += [*crowd.measure(course), *cold.measure(course), *decisions.measure(course)]
-        rows += [*places.measure(course), *death.measure(course)]
+        rows += [*places.measure(course), *death.measure(course), *idle.measure(course)]
     return rows
 
 
