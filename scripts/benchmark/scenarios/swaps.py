@@ -30,7 +30,7 @@ def measure(course: Course, compared: Sequence[Peer]) -> list[Row]:
             "swap A-B-A: time to the answer, p50",
             "ms",
             tallies["swap"],
-            Target(bound=1.3, against=Who.ROUTER),
+            Target(bound=1.0, against=Who.ROUTER),
         ),
         row("swap A-B-A: the longest of a round", "ms", tallies["worst"]),
     ]
