@@ -113,7 +113,7 @@ class Held:
         if order is not None and order.peer is not None and not self._is_over:
             self.on_granted(granted_to(order.peer, order))
 
-    def on_refused(self, refusal: Refusal) -> None:
+    def on_refused(self, refusal: Refusal, _count_at: object = None) -> None:
         """There will be no grant."""
         self._is_reported = True
         self._say(self._exchange.refused(refusal))
@@ -330,8 +330,8 @@ class Held:
             self._close_upstream()
             if self._tries < _TRIES:
                 self._loop.after(_RETRY_PAUSE, self._connect)
-                return
-            self._give_up_on(f"{self._where} refuses connections")
+            else:
+                self._give_up_on(f"{self._where} refuses connections", is_unheard=True)
             return
         said = "the connection broke" if self._upstream else f"no connection to {self._where}"
         self._give_up_on(f"{said} ({error.strerror or error})")
@@ -343,13 +343,13 @@ class Held:
         if self._order is not None and self._order.way is None and not self._order.via:
             self._drop_order()
 
-    def _give_up_on(self, reason: str) -> None:
+    def _give_up_on(self, reason: str, *, is_unheard: bool = False) -> None:
         """The upstream is lost: another host answers, or the client is told."""
-        if not self._goes_elsewhere():
+        if not self._goes_elsewhere(is_unheard=is_unheard):
             self._say(self._exchange.upstream_lost(reason))
 
-    def _goes_elsewhere(self) -> bool:
-        """Ask for another host of the route, unless something of an answer has come."""
+    def _goes_elsewhere(self, *, is_unheard: bool = False) -> bool:
+        """Ask for another host of the route, or once more where nobody was (a grant may be old), before an answer."""
         order, exchange = self._order, self._exchange
         if order is None or exchange.served or self._is_over:
             return False
@@ -357,7 +357,7 @@ class Held:
             self._close_upstream()
             self._loop.after(LOOK_AGAIN, self._look_for_heir)
             return self._heir.is_awaited(self._loop.now)
-        if order.way is None:
+        if order.way is None and not (is_unheard and order.peer is None and not self._tried):
             return False
         self._close_upstream()
         self._tried += (HostName(self._account.host),)

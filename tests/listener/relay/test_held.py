@@ -194,7 +194,7 @@ def test_who_leaves_while_it_is_written_to_closes_its_child(both: Both) -> None:
 # ---- children that fail
 
 
-def test_a_refused_connection_is_tried_once_more_and_then_a_502(both: Both) -> None:
+def test_a_refused_connection_is_tried_once_more_asked_for_anew_and_then_a_502(both: Both) -> None:
     engine, scheduler = both
     where = f"127.0.0.1:{free_port()}"
     scheduler.on_ask = lambda ask: [grant(ask, where)]
@@ -202,11 +202,25 @@ def test_a_refused_connection_is_tried_once_more_and_then_a_502(both: Both) -> N
     with engine.hold(order(b"abc")) as client:
         said = read_until(client, b"}}")
 
+    assert scheduler.hears(Ask, count=2).model == "m"
+
     assert said.startswith(b"HTTP/1.1 502")
     assert b"refuses connections" in said
     assert b"model m" in said
-    done = scheduler.hears(Done)
+    done = scheduler.hears(Done, count=2)
     assert (done.outcome, done.served) == ("failed", False)
+
+
+def test_a_grant_for_a_child_that_is_gone_is_asked_for_anew(both: Both) -> None:
+    engine, scheduler = both
+    with upstream(saying(plain(b"again"))) as child:
+        places = [f"127.0.0.1:{free_port()}", child.where]
+        scheduler.on_ask = lambda ask: [grant(ask, places.pop(0))]
+
+        with engine.hold(order(b"abc")) as client:
+            assert read_until(client, b"again").startswith(b"HTTP/1.1 200")
+
+        assert child.requests[0].endswith(b"abc")
 
 
 def test_a_child_that_is_back_at_the_second_try_serves(both: Both) -> None:
