@@ -6,7 +6,9 @@ Who works is loading, and whoever got ready rests: so it is asked once it rests,
 
 from qmsup.units import Seconds
 
-QUICKEST = Seconds(0.001)
+_FIRST = Seconds(0.008)
+"""No server is up sooner."""
+_QUICKEST = Seconds(0.001)
 _SHARE = 0.05
 """Of the time so far: a tiny model is seen within a millisecond or two, any other within 25."""
 _SLOWEST = Seconds(0.025)
@@ -28,8 +30,8 @@ class Pace:
 
     def next_look(self, now: Seconds) -> Seconds:
         """When to look at it next."""
-        pause = (now - self._began) * _SHARE
-        return Seconds(now + min(max(QUICKEST, pause), _SLOWEST))
+        so_far = now - self._began
+        return Seconds(now + min(max(_FIRST - so_far, _QUICKEST, so_far * _SHARE), _SLOWEST))
 
     def asks(self, now: Seconds, *, is_at_work: bool) -> bool:
         """Whether it is to be asked now; if so, it counts as asked."""

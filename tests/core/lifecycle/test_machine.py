@@ -114,6 +114,7 @@ def test_a_child_that_answers_is_ready() -> None:
 def test_a_child_that_works_is_asked_seldom_and_looked_at_often() -> None:
     machine = starting()
 
+    assert machine.wake_at == pytest.approx(0.008)
     assert feed(machine, [TimePassed(), WORKS], at=0.008) == [Glance()]
     assert machine.wake_at == pytest.approx(0.009)
     assert feed(machine, [TimePassed(), WORKS], at=0.01) == [Glance(), StartProbe()]

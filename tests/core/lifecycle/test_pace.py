@@ -5,7 +5,16 @@ from qmsup.units import Seconds
 
 
 @pytest.mark.parametrize(
-    ("so_far", "then"), [(0.0, 0.001), (0.1, 0.005), (0.4, 0.02), (1.0, 0.025), (60.0, 0.025)]
+    ("so_far", "then"),
+    [
+        (0.0, 0.008),
+        (0.005, 0.003),
+        (0.01, 0.001),
+        (0.1, 0.005),
+        (0.4, 0.02),
+        (1.0, 0.025),
+        (60.0, 0.025),
+    ],
 )
 def test_looks_are_frequent_at_first_and_rarer_with_time(so_far: float, then: float) -> None:
     pace = Pace(Seconds(7.0))
