@@ -25,6 +25,7 @@ from qmsup.core.scheduling.events import (
     RequestArrived,
     Use,
 )
+from qmsup.core.scheduling.lasting import UseLasted
 from qmsup.core.scheduling.views import Tally
 from qmsup.errors import Code, PeerError, Refusal
 from qmsup.ids import AskId, Epoch, HostName, LeaseId, ListenerName, RequestId, WorkerId
@@ -48,6 +49,7 @@ _AfterHello = (
     | listening.Accepted
     | listening.Declined
     | listening.Done
+    | listening.Lasts
     | listening.Beat
 )
 
@@ -298,13 +300,8 @@ def _said(worker: WorkerId, message: _AfterHello) -> Event | Tally:
             return _arrived(worker, message)
         case listening.Accepted():
             return GrantAccepted(request=message.request)
-        case listening.Done():
-            return LeaseReleased(
-                lease=LeaseId(message.request),
-                outcome=_OUTCOMES.get(message.outcome, Outcome.UNKNOWN),
-                served=message.served,
-                uses=tuple(map(_use_of, message.uses)) if message.uses else (),
-            )
+        case listening.Done() | listening.Lasts():
+            return _said_of_use(worker, message)
         case listening.Leave():
             return RequestAbandoned(request=message.request)
         case listening.Declined():
@@ -313,6 +310,27 @@ def _said(worker: WorkerId, message: _AfterHello) -> Event | Tally:
             return Tally(waiting=waiting, held=held)
         case _:
             assert_never(message)
+
+
+def _said_of_use(
+    worker: WorkerId, message: listening.Done | listening.Lasts
+) -> LeaseReleased | UseLasted:
+    if isinstance(message, listening.Done):
+        return LeaseReleased(
+            lease=LeaseId(message.request),
+            outcome=_OUTCOMES.get(message.outcome, Outcome.UNKNOWN),
+            served=message.served,
+            uses=tuple(map(_use_of, message.uses)) if message.uses else (),
+        )
+    return UseLasted(
+        listener=worker,
+        request=message.request,
+        model=message.model,
+        incarnation=message.incarnation,
+        hold=_seconds(message.hold_ms),
+        conversation=message.conversation,
+        client=message.client,
+    )
 
 
 def _use_of(use: listening.Use) -> Use:

@@ -10,6 +10,7 @@ from qmsup.core.scheduling.events import (
     RequestAbandoned,
     RequestArrived,
 )
+from qmsup.core.scheduling.lasting import UseLasted
 from qmsup.core.scheduling.state import State
 from qmsup.ids import LeaseId, RequestId, WorkerId
 from qmsup.log import Log
@@ -40,6 +41,7 @@ def is_its_own(
             GrantAccepted(request=request)
             | GrantDeclined(request=request)
             | RequestAbandoned(request=request)
+            | UseLasted(request=request)
         ):
             lease_id = LeaseId(request)
         case _:

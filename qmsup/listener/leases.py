@@ -10,12 +10,15 @@ from typing import Generic, TypeVar
 from qmsup.ids import ModelId, RequestId
 from qmsup.listener.outcome import Outcome
 from qmsup.wire import listening
-from qmsup.wire.listening import Ask, Done, Granted, Holding, Use
+from qmsup.wire.listening import Ask, Done, Granted, Holding, Lasts, Use
 
 A = TypeVar("A")
 """Who uses a lease."""
 
 _NEVER = float("inf")
+_LASTS_AFTER = 0.02
+"""Seconds. A further use that is not over so long after the time its lease was lent for has a lease of its own: the
+scheduler is to know soon who uses a model, and for how short ones do it need not."""
 
 
 @dataclass(slots=True)
@@ -24,6 +27,8 @@ class _Lease(Generic[A]):
     grant: Granted
     until: float
     """Until when it is lent."""
+    lasts_at: float
+    """When a further use of it counts as one that lasts."""
     user: A | None
     ask: Ask | None = None
     """Of the further use under way."""
@@ -59,7 +64,8 @@ class Leases(Generic[A]):
     def add(self, ask: Ask, grant: Granted, user: A, now: float) -> None:
         """A lease was granted."""
         until = now + grant.lent_ms / 1000 if grant.lent_ms and ask.routed is None else 0.0
-        self._leases[grant.request] = _Lease(_holding(ask, grant), grant, until, user)
+        lasts_at = until + _LASTS_AFTER
+        self._leases[grant.request] = _Lease(_holding(ask, grant), grant, until, lasts_at, user)
 
     def use(self, ask: Ask, user: A, now: float) -> Granted | None:
         """Use a kept lease for a request. None = there is none."""
@@ -69,6 +75,7 @@ class Leases(Generic[A]):
             if ask.routed is None and lease.until > now:
                 lease.user, lease.ask = user, ask
                 self._further[ask.request] = lease.grant.request
+                self.due = min(self.due, lease.lasts_at)
                 return _granted_again(lease.grant, ask)
             kept.append(lease.grant.request)
             break
@@ -110,11 +117,14 @@ class Leases(Generic[A]):
             self._kept[lease.grant.model].remove(name)
             del self._leases[name]
 
-    def overdue(self, now: float) -> list[Done]:
-        """Give back what has been kept for long enough."""
+    def overdue(self, now: float) -> list[Done | Lasts]:
+        """Give back what has been kept for long enough, and tell of further uses that last."""
         over = [name for name in self._all_kept() if self._leases[name].until <= now]
-        told = [self._take_back(name) for name in over]
-        self.due = min((self._leases[name].until for name in self._all_kept()), default=_NEVER)
+        told: list[Done | Lasts] = [self._take_back(name) for name in over]
+        last = [r for r, name in self._further.items() if self._leases[name].lasts_at <= now]
+        for request in last:
+            told += self._pass_on(request)
+        self.due = self._next_due()
         return told
 
     def recall(self) -> list[Done]:
@@ -122,8 +132,30 @@ class Leases(Generic[A]):
         told = [self._take_back(name) for name in self._all_kept()]
         for lease in self._leases.values():
             lease.until = 0.0
-        self.due = _NEVER
+        self.due = self._next_due()
         return told
+
+    def _next_due(self) -> float:
+        kept = (self._leases[name].until for name in self._all_kept())
+        in_use = (self._leases[name].lasts_at for name in self._further.values())
+        return min((*kept, *in_use), default=_NEVER)
+
+    def _pass_on(self, request: RequestId) -> tuple[Lasts, Done]:
+        """A further use has a lease of its own from now on; the one that was lent comes back."""
+        lease = self._leases[self._further.pop(request)]
+        ask, grant = lease.ask, lease.grant
+        assert ask is not None, "it is in further use"
+        own = _granted_again(grant, ask)
+        self._leases[request] = _Lease(_holding(ask, own), own, 0.0, _NEVER, lease.user)
+        lasts = Lasts(
+            request=request,
+            model=grant.model,
+            incarnation=grant.incarnation,
+            hold_ms=ask.hold_ms,
+            conversation=ask.conversation,
+            client=ask.client,
+        )
+        return lasts, self._give_back(lease)
 
     def _all_kept(self) -> list[RequestId]:
         return [name for names in self._kept.values() for name in names]

@@ -27,7 +27,17 @@ from qmsup.log import Log
 from qmsup.transport.dealer import DealerSocket
 from qmsup.units import Seconds
 from qmsup.wire import codec, listening
-from qmsup.wire.listening import Accepted, Ask, Beat, Declined, Done, Granted, Hello, Leave
+from qmsup.wire.listening import (
+    Accepted,
+    Ask,
+    Beat,
+    Declined,
+    Done,
+    Granted,
+    Hello,
+    Lasts,
+    Leave,
+)
 
 _MAX_DEFERRAL = Seconds(0.001)
 _ACCEPTS_WITHIN = Seconds(0.02)
@@ -213,10 +223,10 @@ class Link:
         self._outbox.append(frame)
         self._urgent = True
 
-    def _give_back(self, over: Iterable[Done]) -> None:
-        for done in over:
-            self._unaccepted.pop(done.request, None)
-            self._outbox.append(codec.encode(done))
+    def _give_back(self, over: Iterable[Done | Lasts]) -> None:
+        for told in over:
+            self._unaccepted.pop(told.request, None)
+            self._outbox.append(codec.encode(told))
 
     def _keep_promises(self) -> None:
         while self._promised:  # the end of one request may bring the next

@@ -134,6 +134,17 @@ class Done(msgspec.Struct, tag="done", array_like=True, frozen=True):
 
 class Beat(msgspec.Struct, tag="beat", array_like=True, frozen=True):
     """The worker is alive. Any other message counts as one too.
+class Lasts(msgspec.Struct, tag="lasts", array_like=True, frozen=True):
+    """A further use of a lent lease lasts: it has a lease of its own from now on, and the lent one's `Done` follows."""
+
+    request: RequestId
+    model: ModelId
+    incarnation: Incarnation
+    hold_ms: int | None = None
+    conversation: str = ""
+    client: str = ""
+
+
 
     Attributes:
         configured: the version of the last `Configured` that came, whatever became of it; "" = none yet.
@@ -266,7 +277,7 @@ class Unwelcome(msgspec.Struct, tag="unwelcome", array_like=True, frozen=True):
     greet: bool
 
 
-FromWorker = Hello | Ask | Leave | Accepted | Declined | Done | Beat | Activity
+FromWorker = Hello | Ask | Leave | Accepted | Declined | Done | Lasts | Beat | Activity
 FromScheduler = (
     Welcome | Configured | Granted | Recall | Refused | CutOff | Moved | Loading | Unwelcome
 )

@@ -10,6 +10,7 @@ from qmsup.actors.copies import Copy
 from qmsup.actors.gateway import Asked, Gateway, Greeted, Heard
 from qmsup.core.scheduling import effects as do
 from qmsup.core.scheduling import events as happened
+from qmsup.core.scheduling.lasting import UseLasted
 from qmsup.core.scheduling.views import Tally
 from qmsup.errors import Code, Refusal
 from qmsup.ids import (
@@ -130,6 +131,25 @@ MESSAGES: dict[str, tuple[listening.FromWorker, happened.Event]] = {
                     client="k",
                 ),
             ),
+        ),
+    ),
+    "a further use lasts": (
+        listening.Lasts(
+            request=R,
+            model=ModelId("m"),
+            incarnation=Incarnation(7),
+            hold_ms=250,
+            conversation="c",
+            client="k",
+        ),
+        UseLasted(
+            listener=WORKER,
+            request=R,
+            model=ModelId("m"),
+            incarnation=Incarnation(7),
+            hold=Seconds(0.25),
+            conversation="c",
+            client="k",
         ),
     ),
     "done with an outcome of a later version": (

@@ -19,6 +19,7 @@ from qmsup.core.scheduling.events import (
     SeenBy,
     Use,
 )
+from qmsup.core.scheduling.lasting import UseLasted
 from qmsup.core.scheduling.stories import Turn
 from qmsup.ids import EventNumber, Incarnation, LeaseId, ListenerName, ModelId, RequestId, WorkerId
 from qmsup.units import MiB, Seconds
@@ -134,6 +135,24 @@ def test_what_a_lent_lease_was_used_for_is_veiled_too() -> None:
     event = written_and_read(turn_of(released)).event
     assert isinstance(event, LeaseReleased)
     assert [told.request for told in event.uses] == ["r2"]
+
+
+def test_whose_further_use_lasts_is_veiled_too() -> None:
+    lasts = UseLasted(
+        listener=WorkerId("w1"),
+        request=RequestId("r2"),
+        model=ModelId("m"),
+        incarnation=Incarnation(7),
+        conversation="ada",
+        client="10.0.0.7",
+    )
+
+    line = LINES.turn(turn_of(lasts))
+
+    assert not any(told in line for told in (b"ada", b"10.0.0.7"))
+    event = written_and_read(turn_of(lasts)).event
+    assert isinstance(event, UseLasted)
+    assert (event.request, event.incarnation) == ("r2", 7)
 
 
 def test_a_configuration_is_kept_without_its_secrets() -> None:

@@ -5,7 +5,7 @@ import pytest
 from qmsup.actors.ownership import is_its_own
 from qmsup.core.scheduling import events as happened
 from qmsup.core.scheduling.state import State
-from qmsup.ids import Incarnation, LeaseId, RequestId, WorkerId
+from qmsup.ids import Incarnation, LeaseId, ModelId, RequestId, WorkerId
 from qmsup.spec import Spec
 from qmsup.wire.listening import (
     Accepted,
@@ -14,6 +14,7 @@ from qmsup.wire.listening import (
     Done,
     FromWorker,
     Granted,
+    Lasts,
     Leave,
     Unwelcome,
     Use,
@@ -23,6 +24,7 @@ from tests.support.scheduler_actor import ControlPeer, RunningScheduler, WorkerP
 R = RequestId("r1")
 FORGED: dict[str, FromWorker] = {
     "done": Done(request=R, outcome="finished"),
+    "lasts": Lasts(request=R, model=ModelId("m"), incarnation=Incarnation(1)),
     "declined": Declined(request=R),
     "leave": Leave(request=R),
     "done, and used again": Done(

@@ -5,7 +5,7 @@ import pytest
 from qmsup.ids import Epoch, Incarnation, ModelId, RequestId, RouteName
 from qmsup.listener.leases import Leases
 from qmsup.listener.outcome import Outcome
-from qmsup.wire.listening import Ask, Done, Granted, Routed, Use
+from qmsup.wire.listening import Ask, Done, Granted, Lasts, Routed, Use
 
 MODEL = ModelId("m")
 SERVED = (Outcome.FINISHED, True)
@@ -137,6 +137,57 @@ def test_after_that_time_it_is_not_used_but_given_back() -> None:
     assert [done.request for done in leases.overdue(0.08)] == ["r2"]
     assert leases.due == float("inf")
     assert len(leases) == 0
+
+
+def test_a_further_use_that_lasts_has_a_lease_of_its_own() -> None:
+    leases = _kept()
+    leases.use(_ask("r2", hold_ms=250, conversation="c", client="k"), "user of r2", 0.02)
+    assert leases.due <= 0.07
+    assert leases.overdue(0.069) == []
+    assert leases.due == pytest.approx(0.07)
+
+    lasts, done = leases.overdue(0.0701)
+
+    assert lasts == Lasts(
+        request=RequestId("r2"),
+        model=MODEL,
+        incarnation=Incarnation(7),
+        hold_ms=250,
+        conversation="c",
+        client="k",
+    )
+    assert done == Done(request=RequestId("r1"), outcome="finished", served=True)
+    assert leases.due == float("inf")
+    assert len(leases) == 1
+    assert (leases.user_of(RequestId("r1")), leases.user_of(RequestId("r2"))) == (
+        None,
+        "user of r2",
+    )
+    [holding] = leases.holdings()
+    assert (holding.request, holding.conversation, holding.hold_ms) == ("r2", "c", 250)
+    assert _end(leases, "r2", 9.0) == Done(request=RequestId("r2"), outcome="finished", served=True)
+    assert len(leases) == 0
+
+
+def test_one_that_does_not_last_is_told_with_the_lease_it_went_by() -> None:
+    leases = _kept()
+    leases.use(_ask("r2"), "u", 0.02)
+    done = _end(leases, "r2", 0.06)
+
+    assert leases.overdue(0.08) == []
+    assert done is not None
+    assert [use.request for use in done.uses] == ["r2"]
+
+
+def test_a_recall_makes_no_further_use_last_sooner() -> None:
+    leases = _kept()
+    leases.use(_ask("r2"), "u", 0.02)
+
+    assert leases.recall() == []
+
+    assert leases.due == pytest.approx(0.07)
+    assert leases.overdue(0.06) == []
+    assert len(leases.overdue(0.08)) == 2
 
 
 def test_recalled_what_is_kept_comes_back_and_what_is_in_use_when_it_ends() -> None:

@@ -27,6 +27,7 @@ from qmsup.wire.listening import (
     Done,
     Granted,
     Hello,
+    Lasts,
     Recall,
     Refused,
     Unwelcome,
@@ -205,6 +206,29 @@ def test_a_new_scheduler_hears_of_it_as_the_former_one_did(both: Both) -> None:
 
 def _unexpected(refusal: Refusal) -> None:
     raise AssertionError(refusal)
+
+
+def test_a_further_use_that_lasts_is_told_and_can_be_cut_under_its_own_name(both: Both) -> None:
+    engine, scheduler = both
+    stalled = threading.Event()
+    with upstream(_first_whole_then_stalled(stalled)) as child:
+        _lend(scheduler, child, lent_ms=1000)
+        _serve(engine)
+        first, wanted = scheduler.hears(Ask).request, replace(order(), conversation="c")
+        with engine.hold(wanted) as client:
+            read_until(client, b"\r\n\r\n")
+            lasts = scheduler.hears(Lasts)
+            assert (lasts.request, lasts.model, lasts.conversation) == (wanted.request, "m", "c")
+            assert scheduler.hears(Done) == Done(request=first, outcome="finished", served=True)
+
+            scheduler.say(CutOff(request=wanted.request, code="model_unloaded", message="stopped"))
+
+            read_until(client, b"stopped")
+        stalled.set()
+    assert scheduler.hears(Done, count=2) == Done(
+        request=wanted.request, outcome="failed", served=True
+    )
+    assert scheduler.kinds() == ["Hello", "Ask", "Accepted", "Lasts", "Done", "Done"]
 
 
 class _Uses:

@@ -1,6 +1,7 @@
 """A scheduler in a world where everything is late and in any order; what must hold is stated once."""
 
 import copy
+from dataclasses import replace
 
 import hypothesis.strategies as st
 from hypothesis.stateful import initialize, invariant, precondition, rule
@@ -34,6 +35,7 @@ from qmsup.core.scheduling.events import (
     Use,
     Woke,
 )
+from qmsup.core.scheduling.lasting import UseLasted
 from qmsup.core.scheduling.line import Wants
 from qmsup.core.scheduling.scheduler import Scheduler
 from qmsup.ids import AskId, LeaseId, ListenerName, ModelId, RequestId, WorkerId
@@ -254,6 +256,26 @@ class SchedulerMachine(Wishes):
             self.tell(
                 LeaseReleased(lease=LeaseId(asked.request), outcome=Outcome.FINISHED, uses=further)
             )
+
+    @rule(pick=PICK, conversation=st.sampled_from(["", "x", "y"]))
+    def a_further_use_lasts(self, pick: int, conversation: str) -> None:
+        asked = self.some_request(pick, granted=True, accepted=True)
+        if asked is None or asked.grant is None:
+            return
+        self.names += 1
+        own = replace(asked, request=RequestId(f"r{self.names}"), is_counted=True)
+        self.world.requests[own.request] = own
+        self.tell(
+            UseLasted(
+                listener=asked.listener,
+                request=own.request,
+                model=asked.model,
+                incarnation=asked.grant.incarnation,
+                conversation=conversation,
+            )
+        )
+        asked.is_over = True
+        self.tell(LeaseReleased(lease=LeaseId(asked.request), outcome=Outcome.FINISHED))
 
     def some_process(self, pick: int) -> Process | None:
         able = list(self.world.processes.values())

@@ -2,7 +2,7 @@
 
 | question | module |
 | --- | --- |
-| what can happen, what can be ordered? | `events`, `effects` |
+| what can happen, what can be ordered? | `events`, `lasting` (one of them), `effects` |
 | may this request be served, and if not, why? | `admission`: one function, asked on arrival and for the line |
 | who waits, in which order? | `line`, `places` (who is told), `waiting` (how one comes and goes) |
 | what becomes of a request? | `requests` |

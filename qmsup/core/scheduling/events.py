@@ -5,6 +5,7 @@ from dataclasses import field
 from enum import StrEnum
 
 from qmsup.core.scheduling.inheritance import Recovered
+from qmsup.core.scheduling.lasting import UseLasted
 from qmsup.core.scheduling.messages import Word, message
 from qmsup.ids import AskId, Incarnation, LeaseId, ListenerName, ModelId, RequestId, WorkerId
 from qmsup.spec import Spec
@@ -372,6 +373,7 @@ Event = (
     | GrantAccepted
     | GrantDeclined
     | LeaseReleased
+    | UseLasted
     | ListenerJoined
     | ListenerSuspected
     | ListenerLost

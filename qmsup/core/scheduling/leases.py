@@ -194,7 +194,6 @@ def adopt(state: State, model: Model, lease: Lease) -> None:
     """A listener told of a lease that is not known here."""
     lease.is_held = True
     _add(state, model, lease)
-    state.record("lease.adopted", model=model.id, request=RequestId(lease.id))
 
 
 def end(state: State, lease: Lease, outcome: Outcome) -> None:

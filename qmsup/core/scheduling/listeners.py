@@ -5,6 +5,7 @@ A worker's greeting is its whole word: a lease or a waiter of its that it does n
 
 from qmsup.core.scheduling import leases, recovery, requests, waiting
 from qmsup.core.scheduling.events import ListenerJoined, LiveLease, Outcome
+from qmsup.core.scheduling.lasting import UseLasted
 from qmsup.core.scheduling.records import Lease, Listener
 from qmsup.core.scheduling.state import State
 from qmsup.ids import LeaseId, WorkerId
@@ -23,10 +24,26 @@ def joined(state: State, event: ListenerJoined) -> None:
         waiting.hear(state, listener)
         _forget_what_ended(state, listener, event)
     for live in event.leases:
-        _take_over(state, listener, live)
+        if _take_over(state, listener, live):
+            state.record("lease.adopted", model=live.model, request=live.request)
     for arrival in event.waiting:
         requests.arrived(state, arrival)
     recovery.heard_of(state, event.listener)
+
+
+def lasted(state: State, event: UseLasted) -> None:
+    """What a worker does under a lease that it was lent has a lease of its own from now on."""
+    listener = state.listeners.get(event.listener)
+    if listener is not None:
+        live = LiveLease(
+            request=event.request,
+            model=event.model,
+            incarnation=event.incarnation,
+            hold=event.hold,
+            conversation=event.conversation,
+            client=event.client,
+        )
+        _take_over(state, listener, live)
 
 
 def suspected(state: State, worker: WorkerId) -> None:
@@ -80,14 +97,17 @@ def _forget_what_ended(state: State, listener: Listener, event: ListenerJoined) 
             waiting.leave(state, waiter)
 
 
-def _take_over(state: State, listener: Listener, live: LiveLease) -> None:
+def _take_over(state: State, listener: Listener, live: LiveLease) -> bool:
+    """Know a lease as a worker knows it; whether it was news, and there is something to use under it."""
     lease_id = LeaseId(live.request)
     if (known := state.leases.get(lease_id)) is not None:
         if known.listener == listener.worker:
             requests.accepted(state, live.request)
         else:
             state.record("lease.anothers", request=live.request, because=listener.worker)
-        return
+        return False
+    if (waiter := listener.waiters.get(live.request)) is not None:
+        waiting.leave(state, waiter)
     model = state.models.get(live.model)
     lease = Lease(
         id=lease_id,
@@ -104,5 +124,6 @@ def _take_over(state: State, listener: Listener, live: LiveLease) -> None:
     is_former = live.incarnation < state.first_incarnation
     if model is not None and (is_former or leases.is_serving(model, lease)):
         leases.adopt(state, model, lease)
-    else:
-        leases.void(state, lease)
+        return True
+    leases.void(state, lease)
+    return False

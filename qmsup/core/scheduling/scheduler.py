@@ -57,6 +57,7 @@ from qmsup.core.scheduling.events import (
     Woke,
 )
 from qmsup.core.scheduling.inheritance import Recovered
+from qmsup.core.scheduling.lasting import UseLasted
 from qmsup.core.scheduling.line import Waiter
 from qmsup.core.scheduling.records import (
     Due,
@@ -153,7 +154,7 @@ def _take(state: State, event: Event) -> None:
             requests.declined(state, request)
         case RequestAbandoned(request=request):
             requests.abandoned(state, request)
-        case ListenerJoined() | ListenerSuspected() | ListenerLost():
+        case ListenerJoined() | ListenerSuspected() | ListenerLost() | UseLasted():
             _take_of_listener(state, event)
         case ProcessStarting() | ProcessReady() | ProcessStopped() | ProcessFailed():
             _take_of_child(state, event)
@@ -166,11 +167,13 @@ def _take(state: State, event: Event) -> None:
 
 
 def _take_of_listener(
-    state: State, event: ListenerJoined | ListenerSuspected | ListenerLost
+    state: State, event: ListenerJoined | ListenerSuspected | ListenerLost | UseLasted
 ) -> None:
     match event:
         case ListenerJoined():
             listeners.joined(state, event)
+        case UseLasted():
+            listeners.lasted(state, event)
         case ListenerSuspected(listener=listener):
             listeners.suspected(state, listener)
         case ListenerLost(listener=listener):

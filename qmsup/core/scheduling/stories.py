@@ -24,6 +24,7 @@ from qmsup.core.scheduling.events import (
     RequestAbandoned,
     RequestArrived,
 )
+from qmsup.core.scheduling.lasting import UseLasted
 from qmsup.ids import EventNumber, LeaseId, ModelId, RequestId
 from qmsup.units import Seconds
 
@@ -73,6 +74,8 @@ def model_of(request: RequestId, turns: Iterable[Turn]) -> ModelId | None:
     """The model that a request is about, as far as these turns tell."""
     for turn in turns:
         event = turn.event
+        if isinstance(event, UseLasted) and event.request == request:
+            return event.model
         arrivals = event.waiting if isinstance(event, ListenerJoined) else (event,)
         for arrival in arrivals:
             if isinstance(arrival, RequestArrived) and arrival.request == request:
@@ -153,6 +156,8 @@ def _heard(request: RequestId, event: Event) -> str:
             text = f"told of again by {event.listener}, which greeted"
         case ListenerJoined() if any(lease.request == request for lease in event.leases):
             text = f"in use already, said {event.listener}, which greeted"
+        case UseLasted() if event.request == request:
+            text = f"in use for {event.model} under a lease that {event.listener} had been lent"
         case RequestAbandoned() if event.request == request:
             text = "its client went away"
         case GrantAccepted() if event.request == request:

@@ -13,6 +13,7 @@ from qmsup.core.scheduling.events import (
     RequestArrived,
     Use,
 )
+from qmsup.core.scheduling.lasting import UseLasted
 from qmsup.core.scheduling.stories import Turn
 from qmsup.ids import Incarnation, LeaseId, ListenerName, ModelId, RequestId, WorkerId
 from qmsup.units import MiB
@@ -35,6 +36,21 @@ def test_a_request_under_a_lent_lease_is_told_with_the_one_it_was_lent_for() -> 
     assert recorder.of("r2") == [f"{lent} finished"]
     assert recorder.of("r3") == [f"{lent} failed, without any answer"]
     assert recorder.of("r4") == []
+
+
+def test_a_further_use_that_lasts_is_told_before_its_end() -> None:
+    recorder = Recorder()
+    recorder.say("r1 asks a", "a1 ready")
+    recorder.tell(
+        UseLasted(
+            listener=W1, request=RequestId("r2"), model=ModelId("a"), incarnation=Incarnation(1)
+        )
+    )
+
+    assert recorder.of("r2")[-1] == "in use for a under a lease that w1 had been lent"
+    assert stories.model_of(RequestId("r2"), recorder.turns) == "a"
+    recorder.say("r2 ends")
+    assert recorder.of("r2")[-1] == "ended: finished"
 
 
 class Recorder:
