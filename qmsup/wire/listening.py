@@ -132,8 +132,6 @@ class Done(msgspec.Struct, tag="done", array_like=True, frozen=True):
     uses: tuple[Use, ...] = ()
 
 
-class Beat(msgspec.Struct, tag="beat", array_like=True, frozen=True):
-    """The worker is alive. Any other message counts as one too.
 class Lasts(msgspec.Struct, tag="lasts", array_like=True, frozen=True):
     """A further use of a lent lease lasts: it has a lease of its own from now on, and the lent one's `Done` follows."""
 
@@ -145,6 +143,8 @@ class Lasts(msgspec.Struct, tag="lasts", array_like=True, frozen=True):
     client: str = ""
 
 
+class Beat(msgspec.Struct, tag="beat", array_like=True, frozen=True):
+    """The worker is alive. Any other message counts as one too.
 
     Attributes:
         configured: the version of the last `Configured` that came, whatever became of it; "" = none yet.
