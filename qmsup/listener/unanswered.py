@@ -12,6 +12,8 @@ from qmsup.wire.listening import Ask, Waiting
 
 FIRST_REPEAT = Seconds(1.0)
 SLOWEST_REPEAT = Seconds(10.0)
+_LOOKED_AT_WITHIN = Seconds(3.0)
+"""It is looked at every second. Whoever does so later was frozen, or the machine was."""
 
 
 @dataclass(slots=True)
@@ -29,6 +31,9 @@ class Unanswered:
     repeat_at: float
     pause: float = FIRST_REPEAT
     is_answered: bool = False
+    looked_at: float = 0.0
+    missed: float = 0.0
+    """Seconds in which nothing could be heard."""
 
     def hear(self, now: float) -> None:
         """The scheduler said where it stands."""
@@ -38,8 +43,14 @@ class Unanswered:
             self.repeat_at = now + SLOWEST_REPEAT
 
     def is_given_up(self, now: float, grace: float) -> bool:
-        """Whether nobody has said anything about it for so long."""
-        return not self.is_answered and now - self.since >= grace
+        """Whether nobody has said anything about it for so long. To be asked every second.
+
+        While this process was frozen its connection may have been cut, and the answer lost: that is no silence.
+        """
+        gap = now - (self.looked_at or self.since)
+        self.missed += max(0.0, gap - _LOOKED_AT_WITHIN)
+        self.looked_at = now
+        return not self.is_answered and now - self.since - self.missed >= grace
 
     def is_to_be_repeated(self, now: float) -> bool:
         """Whether it is to be asked for again, now."""

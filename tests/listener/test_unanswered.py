@@ -48,8 +48,15 @@ def test_one_that_was_heard_is_repeated_seldom_and_never_given_up() -> None:
 def test_one_that_nobody_has_heard_is_given_up_after_the_grace() -> None:
     one = _unanswered()
 
-    assert not one.is_given_up(104.9, 5.0)
-    assert one.is_given_up(105.0, 5.0)
+    assert [at for at in range(100, 108) if one.is_given_up(at, 5.0)] == [105, 106, 107]
+
+
+def test_time_in_which_its_worker_was_frozen_is_not_the_schedulers() -> None:
+    one = _unanswered()
+    looks = [100.5, 101.5, 161.5, 162.5, 163.5, 164.5]
+
+    assert [at for at in looks if one.is_given_up(at, 7.0)] == [164.5]
+    assert one.is_to_be_repeated(161.5)
 
 
 def test_a_new_scheduler_is_told_of_it_as_it_was_asked_and_how_long_it_waits() -> None:
