@@ -144,7 +144,7 @@ def test_how_things_stand_is_measured(box: Box) -> None:
     assert value(box, "load_seconds_count", model="chat") >= 1
     assert value(box, "scheduler_epoch") == 1
     assert value(box, "footprint_bytes", model="chat", kind="estimated") == 3 * 1024**3
-    assert value(box, "handle_seconds_count") > 10
+    assert value(box, "handle_seconds_count") >= 4
 
 
 def test_neither_keys_nor_prompts_are_in_the_rows(box: Box) -> None:
