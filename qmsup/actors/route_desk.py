@@ -240,8 +240,8 @@ class RouteDesk:
                     self._grant(one)
                 case Stands(wish=wish):
                     self._gateway.send(wish.worker, moved(one))
-                case Fails(wish=wish, refusal=refusal):
-                    self._fail(wish, refusal)
+                case Fails(wish=wish, refusal=refusal, count_at=host):
+                    self._fail(wish, refusal, host)
                 case _:
                     assert_never(one)
 
@@ -267,10 +267,20 @@ class RouteDesk:
         self._gateway.send(wish.worker, granted)
         _log.debug("route.sent", request=wish.request, route=wish.route, host=host)
 
-    def _fail(self, wish: Wish, refusal: Refusal) -> None:
+    def _fail(self, wish: Wish, refusal: Refusal, count_at: HostName | None = None) -> None:
         self._arrivals.pop(wish.request, None)
-        self._gateway.send(wish.worker, refused(wish, refusal))
+        upstream = "" if count_at is None else self._upstream_of(count_at, wish.model)
+        host = count_at if upstream and count_at is not None else ""
+        self._gateway.send(wish.worker, refused(wish, refusal, host, upstream))
         _log.info("route.refused", request=wish.request, route=wish.route, code=refusal.code.value)
+
+    def _upstream_of(self, host: HostName, model: ModelId) -> str:
+        """Where it answers; "" = on this box nobody does for the model."""
+        if host != LOCAL:
+            return self._spec.hosts[host].upstream
+        known = self._state.models.get(model)
+        child = None if known is None or not known.is_ready else known.child
+        return "" if child is None else child.upstream
 
     def _forget(self) -> None:
         knows = self.dispatcher.knows

@@ -34,6 +34,7 @@ def routed_of(arrived: RequestArrived, way: listening.Routed) -> Routed:
         is_control=way.is_control,
         is_look=way.is_look,
         tokens=way.tokens,
+        is_counted=way.is_counted,
         tried=way.tried,
         timeout=arrived.timeout,
     )
@@ -73,11 +74,13 @@ def moved(stands: Stands) -> listening.Moved:
     return listening.Moved(places=((stands.wish.request, stands.place),))
 
 
-def refused(wish: Wish, refusal: Refusal) -> listening.Refused:
-    """It gets no host."""
+def refused(wish: Wish, refusal: Refusal, host: str = "", upstream: str = "") -> listening.Refused:
+    """It gets no host, unless it asks again with its tokens as this host has counted them."""
     return listening.Refused(
         request=wish.request,
         code=refusal.code,
         message=refusal.message,
         retry_after_s=refusal.retry_after,
+        host=host,
+        upstream=upstream,
     )

@@ -1,9 +1,18 @@
 """What a request that asks for a model has to offer, so that the link can tell it what becomes of it."""
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from qmsup.errors import Refusal
 from qmsup.wire.listening import Granted
+
+
+@dataclass(frozen=True, slots=True)
+class CountAt:
+    """A host that can count a prompt's tokens, and where it answers."""
+
+    host: str
+    upstream: str
 
 
 class Asker(Protocol):
@@ -21,8 +30,8 @@ class Asker(Protocol):
         """Its lease is live until `Link.done`."""
         ...
 
-    def on_refused(self, refusal: Refusal) -> None:
-        """It gets no grant; the link has forgotten it."""
+    def on_refused(self, refusal: Refusal, count_at: CountAt | None = None) -> None:
+        """It gets no grant, and the link has forgotten it; `count_at` might see that it is not too long after all."""
         ...
 
     def on_cut(self, refusal: Refusal) -> None:

@@ -19,7 +19,7 @@ from typing import assert_never
 from qmsup.errors import Code, PeerError, Refusal
 from qmsup.ids import Epoch, ListenerName, RequestId, WorkerId
 from qmsup.listener.activity import Activity
-from qmsup.listener.asker import Asker
+from qmsup.listener.asker import Asker, CountAt
 from qmsup.listener.leases import Leases
 from qmsup.listener.questions import Questions, code_of
 from qmsup.listener.unanswered import FIRST_REPEAT, Unanswered
@@ -330,7 +330,8 @@ class Link:
                 user.on_cut(_refusal(message))
             self._leases.forget(message.request)
         elif (entry := self._open.pop(message.request, None)) is not None:
-            entry.asker.on_refused(_refusal(message))
+            count_at = CountAt(message.host, message.upstream) if message.host else None
+            entry.asker.on_refused(_refusal(message), count_at)
 
     def _take_back_promise(self, lease: RequestId) -> None:
         """A request that would have gone by a lease that is void now has not begun: it is asked for."""

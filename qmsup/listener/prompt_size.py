@@ -42,38 +42,54 @@ def tokens_in_prompt(body: Buffer) -> int:
     Args:
         body: a JSON object that was checked.
     """
-    parts: list[Part] = []
+    return estimate([_part(piece) for piece in _pieces_in(body)])
+
+
+def text_of_prompt(body: Buffer) -> str:
+    """All that counts, in one."""
+    pieces = _pieces_in(body)
+    return "\n".join(_text(piece) for piece in pieces if _kind(piece) is PartKind.TEXT)
+
+
+def _pieces_in(body: Buffer) -> list[_Piece | str]:
+    pieces: list[_Piece | str] = []
     with contextlib.suppress(msgspec.DecodeError, RecursionError):
         found = _decode_prompt(body)
         for field in (found.system, found.prompt, found.instructions, found.input):
-            parts += _parts_of(field)
+            pieces += _pieces_of(field)
         for field in (found.messages, found.input):
-            parts += _parts_of_messages(field)
-    return estimate(parts)
+            pieces += _pieces_of_messages(field)
+    return pieces
 
 
-def _parts_of(raw: Raw) -> list[Part]:
+def _pieces_of(raw: Raw) -> list[_Piece | str]:
     with contextlib.suppress(msgspec.DecodeError, RecursionError):
         if raw:
-            return _parts(_decode_content(raw))
+            return _listed(_decode_content(raw))
     return []
 
 
-def _parts_of_messages(raw: Raw) -> list[Part]:
+def _pieces_of_messages(raw: Raw) -> list[_Piece | str]:
     with contextlib.suppress(msgspec.DecodeError, RecursionError):
         if raw:
-            return [part for each in _decode_messages(raw) for part in _parts(each.content)]
+            return [piece for each in _decode_messages(raw) for piece in _listed(each.content)]
     return []
 
 
-def _parts(content: _Content) -> list[Part]:
+def _listed(content: _Content) -> list[_Piece | str]:
     if content is None:
         return []
-    pieces = [content] if isinstance(content, str) else content
-    return [_part(piece) for piece in pieces]
+    return [content] if isinstance(content, str) else content
 
 
 def _part(piece: _Piece | str) -> Part:
-    text = piece if isinstance(piece, str) else piece.text
-    kind = PartKind.IMAGE if isinstance(piece, _Piece) and "image" in piece.type else PartKind.TEXT
-    return Part(kind, len(text.encode("utf-8", "surrogatepass")))
+    return Part(_kind(piece), len(_text(piece).encode("utf-8", "surrogatepass")))
+
+
+def _kind(piece: _Piece | str) -> PartKind:
+    is_image = isinstance(piece, _Piece) and "image" in piece.type
+    return PartKind.IMAGE if is_image else PartKind.TEXT
+
+
+def _text(piece: _Piece | str) -> str:
+    return piece if isinstance(piece, str) else piece.text

@@ -25,6 +25,7 @@ class Routed(msgspec.Struct, array_like=True, frozen=True):
         tokens: about how many its prompt has.
         tried: hosts that gave no byte of an answer; it goes to none of them again.
         is_look: it only reads, and loads nothing.
+        is_counted: the tokens were counted by a host.
     """
 
     route: RouteName
@@ -32,6 +33,7 @@ class Routed(msgspec.Struct, array_like=True, frozen=True):
     tokens: int = 0
     tried: tuple[HostName, ...] = ()
     is_look: bool = False
+    is_counted: bool = False
 
 
 class Waiting(msgspec.Struct, array_like=True, frozen=True):
@@ -240,12 +242,20 @@ class Recall(msgspec.Struct, tag="recall", array_like=True, frozen=True):
 
 
 class Refused(msgspec.Struct, tag="refused", array_like=True, frozen=True):
-    """No grant; `code` is one of interfaces: errors."""
+    """No grant; `code` is one of interfaces: errors.
+
+    Attributes:
+        host: one that can count the prompt, which was only estimated to be too long; "" = none. Then the request may
+            be asked for again, with its tokens.
+        upstream: of that host, `host:port`.
+    """
 
     request: RequestId
     code: str
     message: str
     retry_after_s: float | None = None
+    host: str = ""
+    upstream: str = ""
 
 
 class CutOff(msgspec.Struct, tag="cut", array_like=True, frozen=True):

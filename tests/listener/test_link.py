@@ -233,7 +233,7 @@ class _AtOnce:
     def on_granted(self, grant: listening.Granted) -> None:
         self._link.done(grant.request, "finished", served=True)
 
-    def on_refused(self, refusal: Refusal) -> None:
+    def on_refused(self, refusal: Refusal, count_at: object = None) -> None:
         raise AssertionError(refusal)
 
     def on_cut(self, refusal: Refusal) -> None:

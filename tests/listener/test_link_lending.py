@@ -249,7 +249,7 @@ class _Uses:
         if grant.request == "breaks":
             raise RuntimeError("on purpose")
 
-    def on_refused(self, refusal: Refusal) -> None:
+    def on_refused(self, refusal: Refusal, count_at: object = None) -> None:
         self.on_end(refusal)
 
     def on_cut(self, refusal: Refusal) -> None:

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from qmsup.listener.prompt_size import tokens_in_prompt
+from qmsup.listener.prompt_size import text_of_prompt, tokens_in_prompt
 
 _TEXT = "x" * 40
 _IMAGE = {"type": "image_url", "image_url": {"url": "data:" + "A" * 4000}}
@@ -37,3 +37,10 @@ def test_the_size_of_a_prompt(case: str) -> None:
 
 def test_what_is_no_json_object_has_none() -> None:
     assert tokens_in_prompt(b"[1]") == tokens_in_prompt(b"{") == 0
+
+
+def test_its_text_is_that_of_all_its_parts_but_images() -> None:
+    body = {"system": "be brief", "messages": [{"content": _PARTS}, {"content": "bye"}]}
+
+    assert text_of_prompt(json.dumps(body).encode()) == f"be brief\n{_TEXT}\n{_TEXT}\nbye"
+    assert text_of_prompt(b"[1]") == ""

@@ -14,7 +14,7 @@ class _Nobody:
     def on_granted(self, grant: Granted) -> None:
         raise AssertionError(grant)
 
-    def on_refused(self, refusal: Refusal) -> None:
+    def on_refused(self, refusal: Refusal, count_at: object = None) -> None:
         raise AssertionError(refusal)
 
     def on_cut(self, refusal: Refusal) -> None:

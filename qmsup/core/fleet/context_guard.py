@@ -16,6 +16,10 @@ _BYTES_PER_TOKEN = 4
 That is the side to err on, for the server counts exactly and refuses what slips through."""
 
 
+_DOUBTFUL_BELOW = 2
+"""Times the context: hardly a text has fewer tokens than one for eight bytes, so what is beyond is refused unasked."""
+
+
 class PartKind(StrEnum):
     """What a part of a prompt is."""
 
@@ -39,6 +43,11 @@ class Part(NamedTuple):
 def estimate(parts: Iterable[Part]) -> int:
     """About how many tokens a prompt has, by the bytes of its text alone."""
     return sum(part.size for part in parts if part.kind is PartKind.TEXT) // _BYTES_PER_TOKEN
+
+
+def is_doubtful(estimated: int, context: int) -> bool:
+    """Whether a prompt that is too long by its estimate may fit all the same, so that its host had better count it."""
+    return context <= estimated < _DOUBTFUL_BELOW * context
 
 
 def verdict(

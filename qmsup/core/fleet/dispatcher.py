@@ -220,8 +220,9 @@ class Dispatcher:
         wish = entry.wish
         waited = Seconds(0.0)
         if not wish.is_control:
-            if (refusal := self._too_long(wish, host, now)) is not None:
-                return self._fail(entry, refusal)
+            if (fails := self._too_long(wish, host, now)) is not None:
+                self._entries.pop(wish.request, None)
+                return fails
             if host != LOCAL and route.queue:
                 answer = self.limiter.acquire(wish.request, host, wish.model, now=now)
                 if isinstance(answer, Full):
@@ -347,10 +348,18 @@ class Dispatcher:
             context=None if sight is None else sight.contexts.get(model),
         )
 
-    def _too_long(self, wish: Wish, host: HostName, now: Seconds) -> Refusal | None:
+    def _too_long(self, wish: Wish, host: HostName, now: Seconds) -> Fails | None:
         view = self.view(host, wish.model, now)
         context = None if view is None else view.context
-        return context_guard.verdict(host, wish.model, estimated=wish.tokens, context=context)
+        counted = wish.tokens if wish.is_counted else None
+        refusal = context_guard.verdict(
+            host, wish.model, estimated=wish.tokens, counted=counted, context=context
+        )
+        if refusal is None:
+            return None
+        assert context is not None, "else everything passes"
+        is_sure = wish.is_counted or not context_guard.is_doubtful(wish.tokens, context)
+        return Fails(wish=wish, refusal=refusal, count_at=None if is_sure else host)
 
 
 def _no_route(wish: Wish) -> Refusal:

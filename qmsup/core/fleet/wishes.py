@@ -19,6 +19,7 @@ class Wish:
         is_control: it takes no slot, and goes where its conversation is.
         is_look: it only reads, and loads nothing on this box.
         tokens: about how many its prompt has.
+        is_counted: they were counted by a host.
         tried: hosts that gave no byte of an answer to it.
         timeout: so long may it wait; None or 0 = for ever.
     """
@@ -31,6 +32,7 @@ class Wish:
     is_control: bool = False
     is_look: bool = False
     tokens: int = 0
+    is_counted: bool = False
     tried: tuple[HostName, ...] = ()
     timeout: Seconds | None = None
 
@@ -58,10 +60,15 @@ class Stands:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fails:
-    """It gets no host; nothing is kept of it."""
+    """It gets no host; nothing is kept of it.
+
+    Attributes:
+        count_at: a host that can count its prompt, which was only estimated to be too long; then it may ask again.
+    """
 
     wish: Wish
     refusal: Refusal
+    count_at: HostName | None = None
 
 
 Said = Goes | Stands | Fails

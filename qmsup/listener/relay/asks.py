@@ -7,12 +7,15 @@ from qmsup.units import Seconds, ms_from_seconds
 from qmsup.wire.listening import Ask, Granted, Routed
 
 
-def ask_of(order: RelayOrder, tried: tuple[HostName, ...] = ()) -> Ask:
+def ask_of(
+    order: RelayOrder, tried: tuple[HostName, ...] = (), *, counted: int | None = None
+) -> Ask:
     """The question for a request.
 
     Args:
         order: what the app decided.
         tried: hosts of its route that gave no byte of an answer.
+        counted: the tokens of its prompt as a host has counted them; None = they are estimated.
     """
     way = order.way
     return Ask(
@@ -29,9 +32,10 @@ def ask_of(order: RelayOrder, tried: tuple[HostName, ...] = ()) -> Ask:
         else Routed(
             route=way.route,
             is_control=way.is_control,
-            tokens=way.tokens,
+            tokens=way.tokens if counted is None else counted,
             tried=tried,
             is_look=way.is_look,
+            is_counted=counted is not None,
         ),
     )
 

@@ -15,6 +15,8 @@ from typing_extensions import override
 from qmsup.listener.link import Link
 from qmsup.listener.placeholder import Placeholder
 from qmsup.listener.relay.asks import ask_of
+from qmsup.listener.relay.counting import Counted, Desk
+from qmsup.listener.relay.errands import Errands
 from qmsup.listener.relay.held import Held
 from qmsup.listener.relay.home import Guest, Home
 from qmsup.listener.relay.lingering import Lingering
@@ -51,9 +53,11 @@ class Engine(Loop):
         self._options = options
         self._held: set[Guest] = set()
         self._onlookers = Onlookers(self, lambda: link.ask("subscribe", {}, _SUBSCRIBES_WITHIN))
-        self._names = Names(self)
+        self._errands = Errands(self)
+        self._desk = Desk(loop=self, link=link, errands=self._errands, held=self._held)
+        names = Names(self, self._errands)
         self._homes = {
-            logs: Home(loop=self, link=link, names=self._names, held=self._held, access_log=logs)
+            logs: Home(loop=self, link=link, names=names, held=self._held, access_log=logs)
             for logs in (False, True)
         }
         self._turns_of_remarks = itertools.count()
@@ -102,7 +106,9 @@ class Engine(Loop):
         held = Held(self._homes[options.access_log], sock, order, exchange, give_back)
         self._held.add(held)
         if order.peer is None:
-            self._link.request(ask_of(order), held, self.now)
+            is_guarded = order.way is not None and order.way.tokens
+            asker = Counted(self._desk, held, order) if is_guarded else held
+            self._link.request(ask_of(order), asker, self.now)
         else:
             # Not before the caller is done with it: the end of a request gives its connection back.
             self.after(Seconds(0.0), held.go_to_peer)
@@ -138,7 +144,7 @@ class Engine(Loop):
                 owner.give_up()
         self._link.close()
         self._onlookers.close()
-        self._names.close()
+        self._errands.close()
         super().close()
 
     def _tick(self) -> None:

@@ -4,14 +4,12 @@ What was found counts for a minute; where it cannot be found anew it counts on, 
 outage of the server of names.
 """
 
-import os
-import select
 import socket
-import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 
+from qmsup.listener.relay.errands import Errands
 from qmsup.listener.relay.loop import Loop
 from qmsup.units import Seconds
 
@@ -37,14 +35,17 @@ Taker = Callable[[Places | OSError], None]
 class Names:
     """For the thread of a loop."""
 
-    def __init__(self, loop: Loop) -> None:
-        """Know nothing yet, and start no thread."""
+    def __init__(self, loop: Loop, errands: Errands) -> None:
+        """Know nothing yet.
+
+        Args:
+            loop: theirs.
+            errands: bring the questions to the server of names.
+        """
         self._loop = loop
+        self._errands = errands
         self._known: dict[str, tuple[float, Places]] = {}
         self._waiting: dict[str, list[Taker]] = {}
-        self._found: list[tuple[str, Places | OSError]] = []
-        self._lock = threading.Lock()
-        self._nudge_fd = -1
 
     def find(self, where: str, take: Taker) -> None:
         """Hand over where a server is: at once if that is known, else in a later turn of the loop.
@@ -60,16 +61,7 @@ class Names:
         waiting = self._waiting.setdefault(where, [])
         waiting.append(take)
         if len(waiting) == 1:
-            self._look_up(where)
-
-    def close(self) -> None:
-        """Nobody waits any more; a look-up that is under way ends for itself."""
-        with self._lock:
-            if self._nudge_fd >= 0:
-                self._loop.release(self._nudge_fd)
-                os.close(self._nudge_fd)
-            self._nudge_fd = -1
-        self._waiting.clear()
+            self._errands.run(f"names-{where}", partial(_asked, where), partial(self._take, where))
 
     def _at_once(self, where: str) -> Places | OSError | None:
         try:
@@ -80,40 +72,23 @@ class Names:
             until, places = self._known.get(where, (float("-inf"), ()))
             return places if self._loop.now < until else None
 
-    def _look_up(self, where: str) -> None:
-        if self._nudge_fd < 0:
-            self._nudge_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-            self._loop.watch(self._nudge_fd, select.EPOLLIN, self._on_found)
-        # A daemon: the server of names may take half a minute, and nobody waits for that at the end.
-        threading.Thread(
-            target=self._ask, args=(where,), name=f"names-{where}", daemon=True
-        ).start()
+    def _take(self, where: str, found: Places | OSError) -> None:
+        if isinstance(found, OSError) and where in self._known:
+            found = self._known[where][1]  # what was true a while ago
+        if not isinstance(found, OSError):
+            self._known[where] = (self._loop.now + KEPT, found)
+        for take in self._waiting.pop(where, ()):
+            take(found)
 
-    def _ask(self, where: str) -> None:
-        """In a thread of its own."""
-        found: Places | OSError
-        try:
-            found = _places(where, 0)
-        except UnicodeError:  # a part of the name is longer than any may be
-            found = OSError("it is no name of a host")
-        except OSError as error:
-            found = error
-        with self._lock:
-            self._found.append((where, found))
-            if self._nudge_fd >= 0:
-                os.eventfd_write(self._nudge_fd, 1)
 
-    def _on_found(self, _event: int) -> None:
-        os.eventfd_read(self._nudge_fd)
-        with self._lock:
-            found, self._found = self._found, []
-        for where, places in found:
-            if isinstance(places, OSError) and where in self._known:
-                places = self._known[where][1]  # noqa: PLW2901 - what was true a while ago
-            if not isinstance(places, OSError):
-                self._known[where] = (self._loop.now + KEPT, places)
-            for take in self._waiting.pop(where, ()):
-                take(places)
+def _asked(where: str) -> Places | OSError:
+    """In a thread of its own."""
+    try:
+        return _places(where, 0)
+    except UnicodeError:  # a part of the name is longer than any may be
+        return OSError("it is no name of a host")
+    except OSError as error:
+        return error
 
 
 @lru_cache(maxsize=256)

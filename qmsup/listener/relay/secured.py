@@ -83,6 +83,11 @@ class Tls:
         else:
             self._context.sslsocket_class = Secured
 
+    @property
+    def context(self) -> ssl.SSLContext | None:
+        """The same for libraries that make their own sockets; None = it could not be made."""
+        return None if self._problem else self._context
+
     def around(self, sock: socket.socket) -> Secured:
         """A socket for TLS in place of a plain one that is not connected yet, and is no more.
 

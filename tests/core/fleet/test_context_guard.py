@@ -1,6 +1,6 @@
 import pytest
 
-from qmsup.core.fleet.context_guard import Part, PartKind, estimate, verdict
+from qmsup.core.fleet.context_guard import Part, PartKind, estimate, is_doubtful, verdict
 from qmsup.errors import Code
 from qmsup.ids import HostName, ModelId
 
@@ -67,3 +67,10 @@ def test_a_counted_prompt_is_not_called_a_guess() -> None:
 
     assert refusal is not None
     assert "has 9001 tokens" in refusal.message
+
+
+@pytest.mark.parametrize(
+    ("estimated", "doubtful"), [(99, False), (100, True), (199, True), (200, False)]
+)
+def test_an_estimate_is_doubted_near_the_limit_alone(estimated: int, *, doubtful: bool) -> None:
+    assert is_doubtful(estimated, 100) is doubtful

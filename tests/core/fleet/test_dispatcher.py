@@ -304,6 +304,21 @@ def test_a_prompt_that_fits_no_slot_takes_none() -> None:
     assert _ask(fleet, "r7", "home", tokens=10**6, model=ModelId("code")) == "r7>local"
 
 
+def test_who_could_count_it_is_told_where_an_estimate_may_be_wrong() -> None:
+    fleet = _fleet()
+    fleet.seen(_sight(A, contexts={CHAT: 100}), AT)
+
+    def count_at(request: str, tokens: int, *, is_counted: bool = False) -> HostName | None:
+        wish = _wish(request, "one", tokens=tokens, is_counted=is_counted)
+        (said,) = fleet.ask(wish, AT)
+        assert isinstance(said, Fails)
+        return said.count_at
+
+    assert (count_at("r1", 100), count_at("r1", 199), count_at("r1", 200)) == (A, A, None)
+    assert count_at("r1", 100, is_counted=True) is None
+    assert _ask(fleet, "r1", "one", tokens=99, is_counted=True) == "r1>a"
+
+
 # ---- time
 
 

@@ -31,6 +31,9 @@ def test_an_ask_says_what_the_client_did() -> None:
         route=RouteName("r"), is_control=True, tokens=7, tried=(A, B), is_look=True
     )
     assert ask_of(order(b"")).routed is None
+    counted = ask_of(_routed(), counted=5).routed
+    assert counted is not None
+    assert (counted.tokens, counted.is_counted) == (5, True)
 
 
 def test_each_host_is_spoken_to_in_its_own_way() -> None:

@@ -9,6 +9,7 @@ import pytest
 
 from qmsup.ids import HostName
 from qmsup.listener.relay.connecting import Way, too_late
+from qmsup.listener.relay.errands import Errands
 from qmsup.listener.relay.loop import Loop
 from qmsup.listener.relay.names import Names, Place
 from qmsup.listener.relay.order import Remote
@@ -21,7 +22,8 @@ class Taker:
 
     def __init__(self, *, turn: int = 0) -> None:
         self.loop = Loop()
-        self.names = Names(self.loop)
+        self.errands = Errands(self.loop)
+        self.names = Names(self.loop, self.errands)
         self.socks: list[socket.socket] = []
         self.errors: list[OSError] = []
         self.way = Way(self.loop, self.socks.append, self.errors.append, turn=turn)
@@ -37,7 +39,7 @@ class Taker:
     def close(self) -> None:
         for sock in self.socks:
             sock.close()
-        self.names.close()
+        self.errands.close()
         self.loop.close()
 
 

@@ -6,6 +6,7 @@ import pytest
 
 from qmsup.ids import ListenerName, ModelId, RequestId
 from qmsup.listener.link import Link
+from qmsup.listener.relay.errands import Errands
 from qmsup.listener.relay.home import Home
 from qmsup.listener.relay.loop import Loop
 from qmsup.listener.relay.names import Names
@@ -38,7 +39,9 @@ def test_who_is_seen_off_is_gone_and_told_of(
     with ending_context():
         link = Link(ListenerName("main"), endpoint="ipc:///nowhere", grace=Seconds(1.0))
         loop = Loop()
-        home = Home(loop=loop, link=link, names=Names(loop), held={guest}, access_log=logs)
+        home = Home(
+            loop=loop, link=link, names=Names(loop, Errands(loop)), held={guest}, access_log=logs
+        )
 
         home.see_off(guest, told)
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from qmsup.listener.relay.errands import Errands
 from qmsup.listener.relay.loop import Loop
 from qmsup.listener.relay.names import KEPT, Names, Places
 
@@ -22,9 +23,9 @@ def loop() -> Iterator[Loop]:
 
 @pytest.fixture
 def names(loop: Loop) -> Iterator[Names]:
-    names = Names(loop)
-    yield names
-    names.close()
+    errands = Errands(loop)
+    yield Names(loop, errands)
+    errands.close()
 
 
 def _found(loop: Loop, names: Names, where: str) -> Places | OSError:
@@ -123,16 +124,3 @@ def test_what_was_found_counts_on_when_it_cannot_be_found_anew(
     names.find("far.example:80", lambda found: None)
     assert _found(loop, names, "far.example:80") == first
     assert isinstance(_found(loop, names, "other.example:80"), OSError)
-
-
-def test_the_end_does_not_wait_for_a_server_of_names(
-    loop: Loop, names: Names, slow: dict[str, threading.Event]
-) -> None:
-    names.find("far.example:80", lambda found: pytest.fail(f"told of {found}"))
-
-    names.close()
-    slow["go"].set()
-    for thread in threading.enumerate():
-        if thread.name.startswith("names-"):
-            thread.join(_WITHIN)
-    loop.turn(0.0)
