@@ -98,6 +98,8 @@ class Leases(Generic[A]):
         if outcome == Outcome.FINISHED and not hold_ms and lease.until > now:
             self._keep(lease)
             return None
+        if outcome == Outcome.FAILED and not served:
+            self._doubt(lease.grant.model)
         return self._give_back(lease)
 
     def user_of(self, name: RequestId) -> A | None:
@@ -163,6 +165,11 @@ class Leases(Generic[A]):
     def _keep(self, lease: _Lease[A]) -> None:
         self._kept.setdefault(lease.grant.model, []).append(lease.grant.request)
         self.due = min(self.due, lease.until)
+
+    def _doubt(self, model: ModelId) -> None:
+        """Its child may have died: who comes next is not to be sent there."""
+        for name in self._kept.get(model, ()):
+            self._leases[name].until = self.due = 0.0
 
     def _take_back(self, name: RequestId) -> Done:
         lease = self._leases[name]

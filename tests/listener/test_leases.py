@@ -212,6 +212,22 @@ def test_a_request_of_a_route_neither_keeps_a_lease_nor_uses_a_kept_one() -> Non
     assert leases.use(_ask("r4"), "u", 0.01) is not None, "the kept one is kept all the same"
 
 
+def test_where_a_request_found_nobody_none_is_sent_by_what_is_kept() -> None:
+    """Its child has died, it seems: the next request asks, and is served by the next one."""
+    leases = _kept()
+    other = _ask("r2", "other")
+    leases.add(other, _granted(other), "u", 0.0)
+    assert _end(leases, "r2", 0.01) is None
+    _add(leases, _ask("r3"))
+
+    leases.end(RequestId("r3"), Outcome.FAILED, served=False, now=0.02)
+
+    assert leases.use(_ask("r4"), "u", 0.02) is None
+    assert leases.due <= 0.02
+    assert [done.request for done in leases.overdue(0.02)] == ["r1"]
+    assert leases.use(_ask("r5", "other"), "u", 0.02) is not None
+
+
 def test_a_use_that_was_not_begun_leaves_it_kept() -> None:
     leases = _kept()
     assert leases.ask_of(RequestId("r1")) is None
