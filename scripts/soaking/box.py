@@ -19,6 +19,7 @@ from scripts.soaking.disk import Disk
 from scripts.soaking.faults import Kind, Part, Plan, Stakes, Taken
 from scripts.soaking.found import FoundError
 from scripts.soaking.muddle import Muddle
+from scripts.soaking.onlookers import Onlooker
 from scripts.soaking.striking import Hands
 from scripts.soaking.tally import Tally
 from tests.support.box import Box, fake, serving
@@ -118,6 +119,7 @@ class _Run:
         self._kept = ""
         self._workers = sum(listener["workers"] for listener in LISTENERS.values())
         self._claims = Claims(box.process.pid, _FIT)
+        self._onlookers = [Onlooker(port) for port in box.ports.values()]
 
     def until(self, is_over: Callable[[], bool]) -> None:
         """Play rounds until it is time."""
@@ -134,13 +136,16 @@ class _Run:
             raise
         finally:
             self._claims.close()
+            for onlooker in self._onlookers:
+                onlooker.close()
 
     def told(self) -> str:
         """What came of all that was done, and how full the box was, for people."""
         claims = self._claims
         return (
             f"{self._hands.told()}; {claims.most_seen} of {_FIT} servers side by side"
-            f" at the most, in {claims.looks} looks"
+            f" at the most, in {claims.looks} looks;"
+            f" {sum(each.events for each in self._onlookers)} events seen"
         )
 
     def story(self) -> str:
