@@ -13,6 +13,7 @@ from qmsup.wire.listening import (
     CutOff,
     Done,
     Granted,
+    Lasts,
     Loading,
     Moved,
     Unwelcome,
@@ -114,6 +115,23 @@ def test_a_silent_worker_gets_nothing_until_it_greets_again(
 
     assert worker.hears(Granted).request == "r3"
     assert client.model()["inflight"] == 2
+
+
+def test_a_further_use_that_lasts_is_shown_under_its_own_name(
+    worker: WorkerPeer, client: ControlPeer
+) -> None:
+    worker.takes_up("r1")
+
+    worker.say(
+        Lasts(request=RequestId("r2"), model=ModelId("m"), incarnation=Incarnation(1)),
+        Done(request=RequestId("r1"), outcome="finished"),
+    )
+
+    becomes(lambda: [told["lease"] for told in client.body("leases")["leases"]], ["r2"])
+    assert client.model()["inflight"] == client.worker()["held"] == 1
+    assert "in use for m" in client.body("explain", request="r2")["story"][-1]["text"]
+    worker.say(Done(request=RequestId("r2"), outcome="finished"))
+    becomes(lambda: client.model()["inflight"], 0)
 
 
 def beats_until_asked_to_greet(worker: WorkerPeer, *, waiting: int = 0, held: int = 0) -> None:
