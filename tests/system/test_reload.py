@@ -33,7 +33,7 @@ def models_listed(box: Box, key: str = "") -> list[str] | int:
 
 
 def test_streams_and_waiters_notice_nothing_of_a_reload() -> None:
-    flags = f"--slots 5 --default-max-tokens {_EVENTS} --event-interval 0.05"
+    flags = f"--slots 5 --default-max-tokens {_EVENTS} --event-interval 0.1"
     with (
         serving({"a": fake(flags, concurrencyLimit=5)}, vramBudgetGB=4) as box,
         ExitStack() as open_,

@@ -272,7 +272,7 @@ def test_peers_serve_a_route_whose_hosts_are_all_gone() -> None:
 
 def test_a_killed_scheduler_loses_no_stream_no_place_and_no_count() -> None:
     routes = {"only-b": _ROUTES["only-b"]}
-    with fake_host("b", "--events 30 --event-interval 0.2") as b, _box(b, routes=routes) as box:
+    with fake_host("b", "--events 30 --event-interval 0.3") as b, _box(b, routes=routes) as box:
 
         def stream(number: int) -> str:
             return _ask(box, "only-b", f"n {number}", stream=True, max_tokens=30).text
