@@ -112,6 +112,9 @@ def _last_line(trace: TracebackType | None) -> int:
 
 
 def _word(value: object) -> str:
+    if isinstance(value, list | tuple):
+        words = "".join(f"{_word(each)}, " for each in value)
+        return f"[{words}]" if isinstance(value, list) else f"({words})"
     return f"{type(value).__name__}.{value.name}" if isinstance(value, Enum) else repr(value)
 
 
@@ -140,6 +143,7 @@ def _arrival(dice: random.Random) -> Values:
         "hold": dice.choice([None, None, 0, 2]),
         "patience": dice.choice([None, None, None, 0, 3]),
         "conversation": dice.choice(["", "x", "y"]),
+        "is_tracked": dice.randrange(8) == 7,
     }
 
 
@@ -175,6 +179,20 @@ _RULES: list[tuple[str, Callable[[random.Random], Values], float]] = [
             "outcome": d.choice(list(Outcome)),
         },
         10,
+    ),
+    (
+        "finish_after_further_uses",
+        lambda d: {
+            "pick": _pick(d),
+            "uses": [(d.choice(list(Outcome)), d.choice(["", "x", "y"])) for _ in range(2)],
+            "hold": d.choice([None, 0, 2]),
+        },
+        2,
+    ),
+    (
+        "a_further_use_lasts",
+        lambda d: {"pick": _pick(d), "conversation": d.choice(["", "x", "y"])},
+        2,
     ),
     ("spawned", lambda d: {"pick": _pick(d)}, 3),
     ("ready", lambda d: {"pick": _pick(d), "slots": d.choice([None, 1, 3])}, 15),
