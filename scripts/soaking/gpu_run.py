@@ -27,9 +27,11 @@ from tests.fakes.gpu import FakeCard, FakeGpu, State
 from tests.support.box import Box, fake, serving
 from tests.support.gpu import environment, holder
 
-TOTAL, BASE, BUDGET = 24576, 1500, 22 * 1024
-RESERVE = 1024
-"""MiB, all of them."""
+TOTAL, BASE, RESERVE = 24576, 1500, 1024
+_BUDGETS = 22 * 1024, 18 * 1024
+"""MiB, all of them. Of the larger budget all that others leave is used; within the smaller one a game may find memory
+that the models are to give back."""
+_SLACK = 512
 _LOADS_S = {"a": 0.4, "b": 0.3, "c": 0.6, "d": 0.2, "e": 0.3}
 _TAKES = {
     "a": (6000, [3000]),
@@ -43,6 +45,9 @@ _QUIET_WITHIN_S = 30.0
 _RIGHT_WITHIN_S = 12.0
 _ANSWER_WITHIN_S = 40.0
 _FREED_WITHIN_S = 6.0
+_GRACE_S, _SHED_WITHIN_S = 2.0, 10.0
+_REST_S = 65.0
+"""For a minute after models were unloaded for a game none is."""
 _TRIED_AGAIN_WITHIN_S = 70.0
 """A model whose loads died again and again, as they had to, is not tried for up to a minute."""
 _JITTER = 40
@@ -70,8 +75,9 @@ def soak(seed: int, is_over: Callable[[], bool], tally: Tally) -> None:
         card = FakeGpu(Path(folder))
         card.show(State(cards=(FakeCard(total=TOTAL, base=BASE),)))
         try:
-            with _box(card) as box:
-                run = _Run(box, card, seed, tally)
+            budget = _BUDGETS[seed % len(_BUDGETS)]
+            with _box(card, budget) as box:
+                run = _Run(box, card, budget, seed, tally)
                 run.until(is_over)
         except AssertionError as error:
             raise FoundError(
@@ -83,7 +89,7 @@ def soak(seed: int, is_over: Callable[[], bool], tally: Tally) -> None:
 
 
 @contextmanager
-def _box(card: FakeGpu) -> Iterator[Box]:
+def _box(card: FakeGpu, budget: int) -> Iterator[Box]:
     models = {}
     for name, (loads, grows) in _TAKES.items():
         flags = (
@@ -93,8 +99,8 @@ def _box(card: FakeGpu) -> Iterator[Box]:
             flags += f" --grow-vram {' '.join(map(str, grows))}"
         models[name] = fake(flags, estVramGB=0 if name == "e" else (loads + sum(grows)) / 1024)
     keys: dict[str, Any] = {
-        "vramBudgetGB": BUDGET / 1024,
-        "oomGuardGraceMs": 2000,
+        "vramBudgetGB": budget / 1024,
+        "oomGuardGraceMs": _GRACE_S * 1000,
         "scheduler": {"holdMs": 0},
     }
     with serving(models, environment=environment(card), **keys) as box:
@@ -104,11 +110,12 @@ def _box(card: FakeGpu) -> Iterator[Box]:
 class _Run:
     """One box, one card, and what happened to both."""
 
-    def __init__(self, box: Box, card: FakeGpu, seed: int, tally: Tally) -> None:
+    def __init__(self, box: Box, card: FakeGpu, budget: int, seed: int, tally: Tally) -> None:
         self.number = 0
         self.story = ""
         self._box = box
         self._card = card
+        self._budget = budget
         self._seed = seed
         self._tally = tally
         self._around = Around(games=[], gaps=[])
@@ -152,10 +159,13 @@ class _Run:
                 thread.join()
         self._judge()
         self._settle()
+        if self._games:
+            _within(_SHED_WITHIN_S, self._excess)
         if not (planned.game and planned.game.plays_on and self._games):
             self._end_games()
             self._each_answers()
         self._tally.add("rounds")
+        self._tally.counts["unloaded for a game"] = len(self._box.decisions("model.shed"))
 
     def _acts(self, planned: Plan) -> Iterator[tuple[float, Callable[[], None]]]:
         if (game := planned.game) is not None:
@@ -267,7 +277,7 @@ class _Run:
         memory, models = ps["memory"], ps["models"]
         ours = {model["pid"]: model for model in models if model["pid"] is not None}
         games = sum(mib for pid, mib in held.items() if pid not in ours)
-        room = max(0, BUDGET - games - RESERVE) if games > 256 else BUDGET
+        room = max(0, self._budget - games - RESERVE) if games > 256 else self._budget
         expected = {"foreign_mib": BASE + games, "floor_mib": BASE, "ceiling_mib": room}
         errors = [
             f"{name} is {memory[name]}, not {mib}"
@@ -284,6 +294,16 @@ class _Run:
             f"pid {pid} is nobody's, and holds" for pid in held.keys() - ours.keys() - playing
         ]
         return errors
+
+    def _excess(self) -> list[str]:
+        """What the models, of which none is in use, hold of what a game has taken for long."""
+        held = self._card.held()
+        games = sum(held[game.pid] for game in self._games)
+        excess = sum(held.values()) - games - max(0, self._budget - games) - _SLACK
+        sheds = [line["time"] for line in self._box.decisions("model.shed")]
+        if excess <= _JITTER or (sheds and time.time() - sheds[-1] < _REST_S):
+            return []
+        return [f"the models hold {excess} MiB too much"]
 
     def _each_answers(self) -> None:
         """Without a game there is room for each."""
