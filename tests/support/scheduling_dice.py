@@ -143,7 +143,7 @@ def _arrival(dice: random.Random) -> Values:
         "hold": dice.choice([None, None, 0, 2]),
         "patience": dice.choice([None, None, None, 0, 3]),
         "conversation": dice.choice(["", "x", "y"]),
-        "is_tracked": dice.randrange(8) == 7,
+        "is_tracked": _likely(dice, 0.125),
     }
 
 

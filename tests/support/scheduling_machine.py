@@ -154,6 +154,7 @@ class SchedulerMachine(Wishes):
         hold=st.sampled_from([None, None, 0, 2]),
         patience=st.sampled_from([None, None, 0, 3]),
         conversation=st.sampled_from(["", "x", "y"]),
+        is_tracked=RARELY,
     )
     def arrive(
         self,
@@ -165,6 +166,7 @@ class SchedulerMachine(Wishes):
         hold: int | None,
         patience: int | None,
         conversation: str,
+        is_tracked: bool,
     ) -> None:
         self.names += 1
         request = RequestId(f"r{self.names}")
@@ -181,6 +183,7 @@ class SchedulerMachine(Wishes):
                 hold=None if hold is None else Seconds(hold),
                 patience=None if patience is None else Seconds(patience),
                 conversation=conversation,
+                is_tracked=is_tracked,
             )
         )
 
