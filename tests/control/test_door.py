@@ -14,9 +14,11 @@ from qmsup.errors import ConfigError
 from qmsup.spec import ControlSpec
 from qmsup.transport import context, curve
 from qmsup.units import Seconds
+from qmsup.wire.controlling import Reply
 from tests.control.conftest import Ended, Run
 from tests.support.scheduler_actor import QUICK, RunningScheduler, models_of, scheduler_of
 from tests.support.servers import free_port
+from tests.support.standin import StandInScheduler
 
 Far = Callable[..., Ended]
 
@@ -113,6 +115,18 @@ def test_a_wrong_key_is_told_which_and_what_to_do(
     assert (ended.code, ended.out) == (3, "")
     assert ended.err.count("\n") == 1
     assert re.search(says, ended.err), ended.err
+
+
+def test_an_answer_in_another_version_says_what_to_do(
+    scheduler: StandInScheduler, qmsup: Run
+) -> None:
+    scheduler.answers("ps", lambda question: Reply(v=2, id=question.id, ok=True))
+
+    ended = qmsup("ps", "--connect", where.scheduler_endpoint())
+
+    assert ended.code == 1
+    assert "version 2 of the control protocol" in ended.err
+    assert ended.err.count("\n") == 1
 
 
 def test_nobody_there_is_said_at_once(far: Far) -> None:
