@@ -79,7 +79,8 @@ class Counted:
 
     def on_refused(self, refusal: Refusal, count_at: CountAt | None = None) -> None:
         """There will be no grant, unless its prompt turns out to be shorter."""
-        if count_at is None or self._refusal is not None or self._is_over:
+        is_counted = self._refusal is not None
+        if count_at is None or is_counted or self._is_over or self._desk.errands.is_busy:
             self._held.on_refused(refusal)
             return
         self._refusal = refusal
@@ -117,9 +118,8 @@ def _count(
     read: Callable[[], bytes], remote: Remote | None, upstream: str, model: str
 ) -> int | None:
     """How many tokens the prompt has; None = that could not be found out. Waits."""
-    body = read()
-    asked = {"content": text_of_prompt(body), "model": model, "add_special": True}
     with contextlib.suppress(OSError, HTTPException, ValueError, RecursionError):
+        asked = {"content": text_of_prompt(read()), "model": model, "add_special": True}
         door = _door(remote, upstream)
         try:
             prefix = "" if remote is None else remote.path.decode()

@@ -8,6 +8,8 @@ from typing import TypeVar
 
 from qmsup.listener.relay.loop import Loop
 
+_MOST = 16
+
 T = TypeVar("T")
 
 
@@ -20,6 +22,12 @@ class Errands:
         self._done: list[Callable[[], None]] = []
         self._lock = threading.Lock()
         self._nudge_fd = -1
+        self._running = 0
+
+    @property
+    def is_busy(self) -> bool:
+        """So many are under way that what can be done without is better left: each is a thread."""
+        return self._running >= _MOST
 
     def run(self, name: str, do: Callable[[], T], take: Callable[[T], None]) -> None:
         """Have something done, and its result taken in a later turn of the loop.
@@ -32,6 +40,8 @@ class Errands:
         if self._nudge_fd < 0:
             self._nudge_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
             self._loop.watch(self._nudge_fd, select.EPOLLIN, self._on_done)
+
+        self._running += 1
 
         def work() -> None:
             result = do()
@@ -56,4 +66,5 @@ class Errands:
         with self._lock:
             done, self._done = self._done, []
         for tell in done:
+            self._running -= 1
             tell()

@@ -153,6 +153,22 @@ def test_a_client_that_leaves_meanwhile_is_asked_for_no_more(both: Both) -> None
     assert not [m for m in scheduler.heard if isinstance(m, Done)]
 
 
+def test_of_a_flood_only_so_many_are_counted_at_once(both: Both) -> None:
+    engine, scheduler = both
+    with upstream(lambda connection, _: host.wait_for_client_to_leave(connection)) as host:
+        _refuses_what_is_estimated(scheduler, "far", host.where)
+        remote = Remote(name=HostName("far"), upstream=host.where)
+        counted = [engine.hold(_routed(remote)) for _ in range(16)]
+        engine.until(lambda: len(host.requests) == 16)
+
+        with engine.hold(_routed(remote)) as client:
+            read_until(client, b"context_length_exceeded")
+        for each in counted:
+            each.close()
+
+    assert len(host.requests) == 16
+
+
 def test_others_than_too_long_are_refused_at_once(both: Both) -> None:
     engine, scheduler = both
     scheduler.on_ask = lambda ask: [Refused(request=ask.request, code="no_host", message="none")]

@@ -54,5 +54,24 @@ def test_the_end_waits_for_nothing_that_is_under_way(loop: Loop) -> None:
     assert not thread.is_alive()
 
 
+def test_so_many_at_once_are_enough(loop: Loop) -> None:
+    errands, go_on = Errands(loop), threading.Event()
+    taken: list[bool] = []
+    for _ in range(15):
+        errands.run("x", lambda: go_on.wait(_WITHIN), taken.append)
+    seen = [errands.is_busy]
+    errands.run("x", lambda: go_on.wait(_WITHIN), taken.append)
+    seen.append(errands.is_busy)
+
+    go_on.set()
+    deadline = time.monotonic() + _WITHIN
+    while len(taken) < 16:
+        assert time.monotonic() < deadline
+        loop.turn(0.1)
+
+    assert [*seen, errands.is_busy] == [False, True, False]
+    errands.close()
+
+
 def test_what_has_nothing_to_do_ends_too(loop: Loop) -> None:
     Errands(loop).close()
