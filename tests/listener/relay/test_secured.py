@@ -94,6 +94,31 @@ def test_a_stream_is_passed_on_event_by_event(engine: Relaying) -> None:
 
 
 _ELSE = "DNS:else.example"
+
+
+def test_a_websocket_goes_over_tls_as_well(engine: Relaying) -> None:
+    said = os.urandom(600_000)
+
+    def echo(connection: socket.socket, _: bytes) -> None:
+        connection.sendall(
+            b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n"
+        )
+        while data := connection.recv(65536):
+            connection.sendall(data)
+
+    asked = replace(order(method="GET"), upgrades=True)
+    with secure_upstream(echo) as peer, engine.hold(_over_tls(peer.where, asked)) as client:
+        read_until(client, b"\r\n\r\n")
+        sender = threading.Thread(target=client.sendall, args=(said,))
+        sender.start()
+        heard = b""
+        while len(heard) < len(said):
+            heard += client.recv(65536)
+        sender.join(10)
+
+    assert heard == said
+
+
 WRONG: dict[str, tuple[Callable[[], str], bytes]] = {
     "a certificate that nobody signed": (lambda: "", b"is not trusted (self-signed"),
     "one of another name": (
