@@ -16,6 +16,8 @@ _AWAY_FOR_S = {Part.WORKER: _SLACK_S, Part.LISTENER: 15.0}
 """So long nobody takes their clients in: a worker's port has the others, a listener's has nobody."""
 GRACE_S = 6.0
 """How long a box's workers wait for an absent scheduler; who freezes or muddles for less is not noticed."""
+OFFER_S = 2.0
+"""A grant that is used later has lapsed. Requests are then asked for anew; who sent a job is told to send it again."""
 WORKER_GRACE_S = 6.5
 """For so long a worker may be frozen, and keep its leases."""
 
@@ -48,17 +50,22 @@ def _explains(taken: Taken, ended: Ended, others: Iterable[Taken]) -> bool:
     fault, is_absence = taken.fault, ended.code == _ABSENCE
     is_its_model = fault.name == ended.asking.model and ended.code in _OF_A_CHILD
     is_its_port = fault.name == ended.asking.listener and ended.code in _OF_A_CHILD
+    is_lapsed = ended.asking.is_job and ended.code == "model_unloaded"
     match fault.kind, fault.part:
         case Kind.KILL, Part.CHILD:
             hurts = is_its_model
         case Kind.KILL, Part.SCHEDULER:
             hurts = is_absence or _left_frozen(taken, ended, others) or _unwritten(ended, others)
         case Kind.FREEZE, Part.SCHEDULER:
-            hurts = is_absence and fault.lasts_s > GRACE_S
+            hurts = (is_absence and fault.lasts_s > GRACE_S) or (
+                is_lapsed and fault.lasts_s > OFFER_S
+            )
         case Kind.FREEZE, Part.WORKER:
-            hurts = is_its_port and fault.lasts_s > WORKER_GRACE_S
+            hurts = (is_its_port and fault.lasts_s > WORKER_GRACE_S) or (
+                is_lapsed and fault.lasts_s > OFFER_S
+            )
         case Kind.MUDDLE, _:
-            hurts = is_absence and fault.muddled.loses > 0.0
+            hurts = (is_absence and fault.muddled.loses > 0.0) or is_lapsed
         case _:
             hurts = False
     return hurts

@@ -41,7 +41,7 @@ _BUDGET_GB = 7
 _KEYS: dict[str, Any] = {
     "vramBudgetGB": _BUDGET_GB,
     "schedulerGraceMs": blame.GRACE_S * 1000,
-    "scheduler": {"listenerGraceMs": 1500, "offerTimeoutMs": 2000, "holdMs": 700},
+    "scheduler": {"listenerGraceMs": 1500, "offerTimeoutMs": blame.OFFER_S * 1000, "holdMs": 700},
 }
 _QUIET_WITHIN_S = 60.0
 _SPOILED_JOB_S = 130.0
