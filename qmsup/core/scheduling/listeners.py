@@ -22,10 +22,10 @@ def joined(state: State, event: ListenerJoined) -> None:
     else:
         listener.name, listener.pid, listener.lends = event.name, event.pid, event.lends
         waiting.hear(state, listener)
-        _forget_what_ended(state, listener, event)
     for live in event.leases:
         if _take_over(state, listener, live):
             state.record("lease.adopted", model=live.model, request=live.request)
+    _forget_what_ended(state, listener, event)  # only now: what is in use is never idle in between
     for arrival in event.waiting:
         requests.arrived(state, arrival)
     recovery.heard_of(state, event.listener)

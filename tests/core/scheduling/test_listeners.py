@@ -84,6 +84,15 @@ def test_a_greeting_without_a_held_lease_ends_it() -> None:
     assert greet(desk, waiting="r2:b") == "r2 at 1, stop a1, loading r2"
 
 
+def test_what_a_greeting_names_is_in_use_before_anything_ends() -> None:
+    """That r1's lease came back, and that r2 has one of its own, was lost on the way: its model was never idle."""
+    desk = serving()
+    desk.say("drain x a")
+
+    assert greet(desk, leases="r2:a1") == ""
+    assert desk.say("r2 ends") == "stop a1"
+
+
 def test_a_greeting_without_a_waiter_ends_it() -> None:
     desk = Desk(spec_of("a b"), evicts={"b": "a"})
     desk.tell(greeting())
