@@ -250,15 +250,9 @@ class TelemetryActor(pykka.ThreadingActor):
         match news:
             case Changed(reading=reading):
                 return ceiling_of(reading)
-            case Back(incarnation=incarnation, returned=returned, free=free):
+            case Back(incarnation=incarnation):
                 child = self._ended.get(incarnation)
-                return (
-                    None
-                    if child is None
-                    else MemoryReturned(
-                        model=child.model, incarnation=incarnation, returned=returned, free=free
-                    )
-                )
+                return None if child is None else _returned(child, news)
             case Peak(incarnation=incarnation, held=held):
                 return self._measured(incarnation, held)
             case _:
@@ -306,6 +300,16 @@ class TelemetryActor(pykka.ThreadingActor):
             )
             at = now if self._is_wanted else Seconds(max(now, self._last_at + interval))
         self._inbox.wake_at(at)
+
+
+def _returned(child: Watched, news: Back) -> MemoryReturned:
+    return MemoryReturned(
+        model=child.model,
+        incarnation=news.incarnation,
+        returned=news.returned,
+        free=news.free,
+        held=news.held,
+    )
 
 
 def ceiling_of(reading: Reading) -> CeilingChanged:

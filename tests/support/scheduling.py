@@ -342,14 +342,19 @@ def _reading(words: list[str]) -> Event:
     ceiling, line, ram = (
         MiB(int(given.pop(key))) if key in given else None for key in ("ceiling", "line", "ram")
     )
-    held = {_child(name)[1]: MiB(int(size)) for name, size in given.items()}
+    held = _held(given)
     return CeilingChanged(ceiling=ceiling, free=free, held=held, shed_line=line, ram_ceiling=ram)
 
 
+def _held(given: dict[str, str]) -> dict[Incarnation, MiB]:
+    return {_child(name)[1]: MiB(int(size)) for name, size in given.items()}
+
+
 def _back(words: list[str]) -> Event:
-    (model, incarnation), returned, free = _child(words[0]), int(words[1]), int(words[2])
+    (model, incarnation), returned, free = _child(words[0]), MiB(int(words[1])), MiB(int(words[2]))
+    held = _held(dict(word.split("=") for word in words[3:]))
     return MemoryReturned(
-        model=model, incarnation=incarnation, returned=MiB(returned), free=MiB(free)
+        model=model, incarnation=incarnation, returned=returned, free=free, held=held
     )
 
 

@@ -35,8 +35,7 @@ class RequestArrived:
         conversation: the affinity key, "" when there is none.
         client: who asks, as far as the listener can tell clients apart; it stands in for a missing affinity key.
         waited: how long it has waited already, when a worker tells of it again to a new scheduler.
-        is_tracked: it only counts, whoever sent it queues by itself: no limit of requests at once holds it up, and no
-            bound of the line turns it away.
+        is_tracked: it only counts, as whoever sent it queues by itself: no limit and no bound of the line holds for it.
     """
 
     request: RequestId
@@ -310,13 +309,14 @@ class MemoryReturned:
 
     Attributes:
         returned: of its memory, since its end, in all.
-        free: what is free on the cards now.
+        free, held: what is free on the cards, and what each child that was seen holds, by the same reading.
     """
 
     model: ModelId
     incarnation: Incarnation
     returned: MiB
     free: MiB
+    held: Mapping[Incarnation, MiB] = field(default_factory=dict)
 
 
 @message

@@ -36,6 +36,10 @@ def changed(state: State, event: CeilingChanged) -> None:
 def returned(state: State, event: MemoryReturned) -> None:
     """Memory of a child that ended came back."""
     _now_free(state, event.free)
+    # Of the same moment as what is free: else what a load has taken since would seem to lack, and be taken once more.
+    state.memory.held.update(event.held)
+    for taking in [t for t in state.memory.taking.values() if t.incarnation in event.held]:
+        memory.forget_taking(state, taking)
     entry = state.memory.returning.get(event.incarnation)
     if entry is not None:
         entry.returned = event.returned

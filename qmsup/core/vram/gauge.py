@@ -135,7 +135,8 @@ class Gauge:
             self._foreign[cards] = foreign
         for incarnation, returned in self._leaving.take_news():
             self._told = replace(self._told, free=free)
-            yield Back(incarnation=incarnation, returned=returned, free=free)
+            held = attribution.held
+            yield Back(incarnation=incarnation, returned=returned, free=free, held=held)
 
     def _moved(self, held: Mapping[Incarnation, MiB], residents: Iterable[Resident]) -> MiB:
         """By how much our children's use differs from the look before, and may do so from one read to the next."""

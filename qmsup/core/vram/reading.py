@@ -107,11 +107,16 @@ class Changed:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Back:
-    """More of what a child held before its end is free: so much in all; `free` is what is free by now."""
+    """More of what a child held before its end is free: so much in all.
+
+    Attributes:
+        free, held: what is free by then, and what each child holds that was seen.
+    """
 
     incarnation: Incarnation
     returned: MiB
     free: MiB
+    held: Mapping[Incarnation, MiB]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

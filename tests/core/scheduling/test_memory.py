@@ -1,6 +1,7 @@
 """GPU memory as it is read: what finds no room is refused before anything stops for it, and what returns is awaited.
 
-`reading free=6 a1=4`: so much is free, and a's first child holds so much. `back a1 3 9`: 3 of it are back, 9 are free.
+`reading free=6 a1=4`: so much is free, and a's first child holds so much. `back a1 3 9`: 3 of it are back, 9 are free,
+and with `b2=4` b's child was seen to hold 4 by the same reading.
 """
 
 import pytest
@@ -403,3 +404,31 @@ def test_who_finds_no_room_because_another_is_busy_again_is_told() -> None:
         r3 asks d -> r3 at 1
         r4 asks a -> grant r4, refuse r3 insufficient_vram
         """)
+
+
+def test_what_a_load_took_until_memory_came_back_does_not_lack() -> None:
+    beside = desk({"a": 400, "b": 300, "c": 500}, {"b": "a"})
+    beside.play("""
+        load x a  -> load a1
+        a1 ready  -> answer x done
+        reading free=600 a1=400 ->
+        r1 asks c -> load c2, loading r1
+        r2 asks b -> stop a1, loading r2
+        a1 gone   ->
+        back a1 400 700 c2=300 -> load b3
+        """)
+
+
+def test_what_a_child_took_that_is_ready_is_seen_when_memory_comes_back() -> None:
+    beside = desk({"a": 400, "b": 300, "c": 500}, {"b": "a"})
+    beside.play("""
+        load x a  -> load a1
+        a1 ready  -> answer x done
+        reading free=600 a1=400 ->
+        r1 asks c -> load c2, loading r1
+        c2 ready  -> grant r1
+        r2 asks b -> stop a1, loading r2
+        a1 gone   ->
+        back a1 400 500 c2=500 -> load b3
+        """)
+    assert not beside.scheduler.state.memory.taking

@@ -81,7 +81,8 @@ def words_of(news: News) -> str:
         case Changed():
             return "blind"
         case Back(incarnation=child, returned=returned, free=free):
-            return f"back {child} {returned} free {free}"
+            held = "".join(f" {child}={size}" for child, size in news.held.items())
+            return f"back {child} {returned} free {free}{held}"
         case Peak(incarnation=child, held=held):
             return f"peak {child} {held}"
 
@@ -167,7 +168,7 @@ STORIES = {
         at 2 used 11500 1:ready=10000                -> peak 1 10000, ceiling 24000 free 12500 1=10000
         1 ends                                       ->
         at 2.2 used 1700 2:starting                  -> back 1 9800 free 22300
-        at 2.4 used 1800 2:starting=300              -> back 1 10000 free 22200, ceiling 24000 free 22200 2=300
+        at 2.4 used 1800 2:starting=300              -> back 1 10000 free 22200 2=300, ceiling 24000 free 22200 2=300
         """,
     "a card and its processes that are read at two moments do not lower the floor": """
         at 0 used 1500                       -> ceiling 24000 free 22500
