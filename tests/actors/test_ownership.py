@@ -2,10 +2,12 @@
 
 import pytest
 
+from qmsup.actors import ownership
 from qmsup.actors.ownership import is_its_own
 from qmsup.core.scheduling import events as happened
 from qmsup.core.scheduling.state import State
 from qmsup.ids import Incarnation, LeaseId, ModelId, RequestId, WorkerId
+from qmsup.log import Log
 from qmsup.spec import Spec
 from qmsup.wire.listening import (
     Accepted,
@@ -31,6 +33,12 @@ FORGED: dict[str, FromWorker] = {
         request=R, outcome="finished", uses=(Use(request=RequestId("r2"), outcome="finished"),)
     ),
 }
+
+
+@pytest.fixture(autouse=True)
+def nothing_told_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what peers send few lines are written, over all tests."""
+    monkeypatch.setattr(ownership, "_log", Log("workers"))
 
 
 def heard(worker: WorkerPeer) -> None:
