@@ -4,8 +4,7 @@ import json
 import socket
 from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
-from tempfile import TemporaryFile
+from tempfile import TemporaryDirectory, TemporaryFile
 
 import msgspec
 import pytest
@@ -23,10 +22,24 @@ Both = tuple[Relaying, GrantingScheduler]
 _BODY = json.dumps({"messages": [{"role": "user", "content": "x" * 400}]}).encode()
 
 
+@pytest.fixture(scope="module")
+def pair() -> Iterator[Both]:
+    with (
+        TemporaryDirectory(prefix="qm-") as folder,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        patch.setenv("QMSUP_RUNTIME_DIR", f"{folder}/run")
+        with relaying_with_scheduler() as pair:
+            yield pair
+
+
 @pytest.fixture
-def both(places: Path) -> Iterator[Both]:
-    with relaying_with_scheduler() as pair:
-        yield pair
+def both(pair: Both) -> Both:
+    """The same for all, and nothing was heard yet."""
+    engine, scheduler = pair
+    engine.until(lambda: engine.engine.held == 0)
+    scheduler.heard.clear()
+    return pair
 
 
 def _routed(remote: Remote, wanted: RelayOrder | None = None) -> RelayOrder:

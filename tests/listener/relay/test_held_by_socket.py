@@ -23,7 +23,7 @@ Both = tuple[Relaying, GrantingScheduler]
 @pytest.fixture
 def both(places: Path) -> Iterator[Both]:
     options = RelayOptions(send_loading_state=False, loading_remarks=False, access_log=False)
-    with relaying_with_scheduler(options, grace=Seconds(1.0)) as pair:
+    with relaying_with_scheduler(options, grace=Seconds(0.4)) as pair:
         yield pair
 
 

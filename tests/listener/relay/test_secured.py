@@ -21,24 +21,36 @@ from tests.support.certificates import certificate, needs_openssl, secure_upstre
 from tests.support.relaying import Relaying, ending_context, order, read_all, read_until, relaying
 from tests.support.upstreams import SSE_HEAD, chunked, plain, saying
 
-pytestmark = [pytest.mark.usefixtures("places"), needs_openssl]
+pytestmark = needs_openssl
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def engine() -> Iterator[Relaying]:
-    with ending_context(), relaying() as engine:
-        yield engine
+    """One for all: no scheduler is needed for peers, and what a test holds it lets go of."""
+    with (
+        tempfile.TemporaryDirectory(prefix="qm-") as folder,
+        pytest.MonkeyPatch.context() as patch,
+        ending_context(),
+    ):
+        patch.setenv("QMSUP_RUNTIME_DIR", f"{folder}/run")
+        with relaying() as engine:
+            yield engine
 
 
 def _over_tls(
-    where: str, asked: RelayOrder | None = None, *, trust: str | None = None, name: str = ""
+    where: str,
+    asked: RelayOrder | None = None,
+    *,
+    trust: str | None = None,
+    name: str = "",
+    within: float = 20.0,
 ) -> RelayOrder:
     host, _, port = where.rpartition(":")
     peer = Remote(
         name=HostName("far"),
         upstream=f"{name or host}:{port}",
         tls=Tls(name or host, str(certificate().file) if trust is None else trust),
-        connect_within=Seconds(1.0),
+        connect_within=Seconds(within),
         answer_within=Seconds(20.0),
     )
     return replace(asked or order(b"{}"), peer=peer)
@@ -166,11 +178,10 @@ def test_a_server_that_speaks_no_tls_is_told_of(engine: Relaying) -> None:
 
 
 def test_a_handshake_that_hangs_is_given_up(engine: Relaying) -> None:
-    with (
-        socket.create_server(("127.0.0.1", 0)) as server,
-        engine.hold(_over_tls(f"127.0.0.1:{server.getsockname()[1]}")) as client,
-    ):
-        assert b"no connection within 1 s" in read_until(client, b"}}")
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        where = f"127.0.0.1:{server.getsockname()[1]}"
+        with engine.hold(_over_tls(where, within=0.1)) as client:
+            assert b"no connection within 0.1 s" in read_until(client, b"}}")
 
 
 def test_a_client_that_leaves_during_the_handshake_ends_it(engine: Relaying) -> None:
@@ -183,7 +194,7 @@ def test_a_client_that_leaves_during_the_handshake_ends_it(engine: Relaying) -> 
         with connection, contextlib.suppress(ConnectionError):
             while connection.recv(65536):
                 pass
-    assert engine.do(lambda: engine.engine.held) == 0
+    engine.until(lambda: engine.engine.held == 0)
 
 
 def test_what_is_no_tls_in_the_middle_of_an_answer_is_told_of(engine: Relaying) -> None:
