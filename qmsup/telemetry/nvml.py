@@ -19,6 +19,10 @@ _log = Log("telemetry")
 
 _FIRST_PAUSE = 1.0
 _LONGEST_PAUSE = 60.0
+_TRIES = 3
+_STILL = 32 * 1024 * 1024
+"""Bytes. A card's use and its processes' are two questions: where the first has changed by the time that the second is
+answered, what a load took in between would be missing, or seem to be somebody else's."""
 
 _ABSENT = frozenset((pynvml.NVML_ERROR_LIBRARY_NOT_FOUND, pynvml.NVML_ERROR_DRIVER_NOT_LOADED))
 """Errors that only say that there is no such card here, as on most machines of another make."""
@@ -166,10 +170,16 @@ def _read(device: _Device) -> tuple[Card | None, dict[int, MiB | None]]:
         pynvml.NVMLError: it does not answer.
     """
     memory = _memory(device.handle)
+    held = None
+    for _ in range(_TRIES):
+        before = memory
+        held = _held(device.handle)
+        memory = _memory(device.handle)
+        if before is None or memory is None or abs(memory[1] - before[1]) < _STILL:
+            break
     if memory is None:
         return None, {}
     total, used = memory
-    held = _held(device.handle)
     card = Card(
         uuid=device.uuid,
         name=device.name,

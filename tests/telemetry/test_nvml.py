@@ -1,4 +1,5 @@
 import subprocess
+import threading
 import time
 from dataclasses import replace
 
@@ -283,3 +284,23 @@ def test_a_card_gives_no_more_than_it_has(gpu: FakeGpu) -> None:
             pass
 
     assert "out of memory, 2000 MiB are left" in refused.stderr
+
+
+def test_what_is_taken_while_it_is_read_is_seen_on_the_card_and_of_whom_or_not_at_all(
+    gpu: FakeGpu,
+) -> None:
+    uses = [(), (FakeUse(pid=7, used=9000),)]
+    seen = set()
+    for number in range(8):
+        gpu.show(State(cards=(FakeCard(base=500),), uses=uses[number % 2], hang_ms=40))
+        nvml, pause = Nvml(), number * 0.012
+        changing = threading.Timer(pause, lambda n=number: gpu.change(uses=uses[1 - n % 2]))
+        changing.start()
+        sample = nvml.read()
+        changing.join()
+        used = sample.cards[0].used
+        assert used is not None
+        seen.add(used - sum(use.used or 0 for use in sample.uses))
+        nvml.close()
+
+    assert seen == {500}
