@@ -1,5 +1,6 @@
 """The scheduler's door to the network: control clients over TCP, by CURVE keys and in no other way."""
 
+import resource
 import select
 from contextlib import ExitStack
 from pathlib import Path
@@ -25,7 +26,7 @@ _LARGEST = LARGEST_QUESTION + 1024
 stranger could fill the memory."""
 
 _MOST = 256
-"""Connections, with and without a key."""
+"""Connections, with and without a key; and no more than a fourth of the descriptors that there may be."""
 
 _SHOWS_KEY_WITHIN = Seconds(5.0)
 
@@ -52,7 +53,9 @@ class RemoteDoor:
             curve.serve_with(socket, keys, domain)
             curve.allow_ipv6(socket, endpoint)
             socket.setsockopt(zmq.HANDSHAKE_IVL, ms_from_seconds(_SHOWS_KEY_WITHIN))
-            self._crowd = Crowd(socket, endpoint, _MOST)
+            descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+            most = _MOST if descriptors == resource.RLIM_INFINITY else min(_MOST, descriptors // 4)
+            self._crowd = Crowd(socket, endpoint, most)
             self._open.callback(self._crowd.close)
 
         try:
