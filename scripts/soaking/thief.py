@@ -32,6 +32,8 @@ class Thief:
         self.stolen: int | None = None
         self.heard: list[bytes] = []
         self._scheduler = scheduler
+        self._pid = scheduler()
+        self._known = {child for child, _ in started_by(self._pid)} if self._pid else set[int]()
         self._shares = shares
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._run, name="thief")
@@ -43,8 +45,7 @@ class Thief:
         self._thread.join()
 
     def _run(self) -> None:
-        pid = self._scheduler()
-        known = {child for child, _ in started_by(pid)} if pid else set[int]()
+        pid, known = self._pid, self._known
         while not self._is_over.is_set():
             time.sleep(_LOOK_EVERY_S)
             pid = pid if pid and Path(f"/proc/{pid}").exists() else self._scheduler()
