@@ -16,7 +16,7 @@ def _row(spec: Spec, dispatcher: Dispatcher, name: str, now: Seconds) -> dict[st
     held = [kept for kept in dispatcher.leases.hosts().values() if kept == host.name]
     return {
         "name": host.name,
-        "url": f"http://{host.upstream}",
+        "url": f"{'http' if host.trust is None else 'https'}://{host.upstream}",
         "kind": "" if sight is None else sight.kind.value,
         "healthy": sight is not None and sight.is_trusted(now),
         "because": "not looked at yet" if sight is None else sight.because,

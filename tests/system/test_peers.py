@@ -58,7 +58,8 @@ def boxes() -> Iterator[tuple[Box, Upstream]]:
 
 def test_a_host_and_a_peer_behind_tls_are_served_like_others(boxes: tuple[Box, Upstream]) -> None:
     box, _ = boxes
-    until(lambda: box.told("hosts")["hosts"][0]["healthy"], what="the host is healthy")
+    seen = until(lambda: [h for h in box.told("hosts")["hosts"] if h["healthy"]], what="healthy")
+    assert seen[0]["url"].startswith("https://localhost:")
 
     by_route = requests.post(
         box.url("/route/r/v1/chat/completions"), json={"messages": []}, timeout=20
