@@ -14,6 +14,12 @@ def raise_limit() -> int:
     return -1 if hard == resource.RLIM_INFINITY else hard
 
 
+def at_most(wanted: int) -> int:
+    """So many, but no more than a fourth of all that this process may have: others have to live, too."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return wanted if soft == resource.RLIM_INFINITY else min(wanted, soft // 4)
+
+
 def hand_down(pid: int) -> None:
     """Give a program that was just started the limit that this process was started with.
 

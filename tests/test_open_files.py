@@ -1,6 +1,9 @@
 import json
+import resource
 import subprocess
 import sys
+
+from qmsup import open_files
 
 SHOW = """
 import json, resource, subprocess, sys
@@ -25,3 +28,9 @@ def test_a_process_takes_all_it_may_have_and_its_programs_what_it_had_itself() -
     assert before == theirs == [500, 3000]
     assert said == 3000
     assert after == [3000, 3000]
+
+
+def test_nobody_gets_more_than_a_fourth() -> None:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    assert open_files.at_most(2) == 2
+    assert open_files.at_most(2 * soft) == soft // 4

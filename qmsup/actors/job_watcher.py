@@ -19,6 +19,7 @@ from urllib.parse import urlsplit
 import pykka
 from typing_extensions import override
 
+from qmsup import open_files
 from qmsup.actors.inbox import PollingInbox, TimeIsUp
 from qmsup.actors.job_book import JobBook, JobRecord
 from qmsup.actors.job_calls import Calls, Turn
@@ -49,6 +50,8 @@ _JOBS, _CANCEL = job_path(""), "/cancel"
 _BEGUN_WITHIN = Seconds(100.0)
 """Less than the lease lives unrenewed. Its server answers at once, unless requests of others block it."""
 _CANCELLED_WITHIN = Seconds(20.0)
+_MOST_VISITORS = 1024
+"""At once. Each has a grant, or looks for a job that it has lost sight of."""
 _JSON = "application/json"
 _SUCCESS = range(200, 300)
 
@@ -176,9 +179,14 @@ class JobWatcher(pykka.ThreadingActor):
 
     def _let_in(self) -> None:
         visitor = let_in(self._door)
-        if visitor is not None:
-            self._visitors.add(visitor)
-            self._listen(visitor)
+        if visitor is None:
+            return
+        if len(self._visitors) >= open_files.at_most(_MOST_VISITORS):
+            _log.warning_of_a_peer("job.too_many_visitors", visitors=len(self._visitors))
+            visitor.close()
+            return
+        self._visitors.add(visitor)
+        self._listen(visitor)
 
     def _listen(self, visitor: Visitor) -> None:
         turn = Turn(partial(self._read, visitor))

@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from qmsup.units import Seconds
@@ -145,6 +146,7 @@ def io_bytes(pid: int) -> int:
     return sum(int(said.get(key, 0)) for key in ("rchar", "wchar", "read_bytes"))
 
 
+@cache
 def boot_id() -> str:
     """Changes with each boot, so that a pid noted before it proves nothing."""
     return (_PROC / "sys/kernel/random/boot_id").read_text().strip()

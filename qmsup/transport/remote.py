@@ -1,12 +1,12 @@
 """The scheduler's door to the network: control clients over TCP, by CURVE keys and in no other way."""
 
-import resource
 import select
 from contextlib import ExitStack
 from pathlib import Path
 
 import zmq
 
+from qmsup import open_files
 from qmsup.log import Log
 from qmsup.spec import ControlSpec
 from qmsup.transport import curve
@@ -26,7 +26,7 @@ _LARGEST = LARGEST_QUESTION + 1024
 stranger could fill the memory."""
 
 _MOST = 256
-"""Connections, with and without a key; and no more than a fourth of the descriptors that there may be."""
+"""Connections, with and without a key."""
 
 _SHOWS_KEY_WITHIN = Seconds(5.0)
 
@@ -53,9 +53,7 @@ class RemoteDoor:
             curve.serve_with(socket, keys, domain)
             curve.allow_ipv6(socket, endpoint)
             socket.setsockopt(zmq.HANDSHAKE_IVL, ms_from_seconds(_SHOWS_KEY_WITHIN))
-            descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
-            most = _MOST if descriptors == resource.RLIM_INFINITY else min(_MOST, descriptors // 4)
-            self._crowd = Crowd(socket, endpoint, most)
+            self._crowd = Crowd(socket, endpoint, open_files.at_most(_MOST))
             self._open.callback(self._crowd.close)
 
         try:

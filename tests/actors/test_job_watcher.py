@@ -6,12 +6,14 @@ import socket
 import tempfile
 import threading
 import time
-from contextlib import closing
+from contextlib import ExitStack, closing, suppress
+from http.client import HTTPException
 
 import pytest
 import requests
 
 from qmsup import places as folders
+from qmsup.actors import job_watcher
 from qmsup.actors.job_book import KEPT_FOR, JobBook, JobRecord
 from qmsup.actors.job_news import BeginJob, EndJob, KeepJob, LeaseEnded, LeaseRefused
 from qmsup.errors import Code, Refusal
@@ -166,6 +168,25 @@ def test_without_a_lease_nothing_is_begun() -> None:
             "the end",
         )
         assert server.stats()["jobs"] == 0
+
+
+def test_visitors_without_end_leave_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(job_watcher, "_MOST_VISITORS", 3)
+    with watched() as (jobs, _), ExitStack() as visitors:
+        crowd = [visitors.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(10)]
+        for visitor in crowd:
+            visitor.connect(str(folders.jobs_socket()))
+        crowd[-1].settimeout(20)
+        assert crowd[-1].recv(1) == b"", "it was sent away"
+
+        visitors.close()
+        until(lambda: _is_answered(jobs))
+
+
+def _is_answered(jobs: WatchedJobs) -> bool:
+    with suppress(OSError, HTTPException):
+        return jobs.ask("GET", "/sdcpp/v1/jobs/none", {})[0] == 404
+    return False
 
 
 def test_who_leaves_before_the_job_is_begun_begins_none() -> None:
