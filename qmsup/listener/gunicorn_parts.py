@@ -16,6 +16,7 @@ def gunicorn_moved() -> list[str]:
         "handle_error",
         "handle_request",
         "init_process",
+        "is_parent_alive",
         "load_wsgi",
         "murder_keepalived",
         "run",

@@ -140,6 +140,15 @@ class RelayWorker(gthread.ThreadWorker):
         else:
             self._end_calmly(timeout)
 
+    @override
+    def is_parent_alive(self) -> bool:
+        """Whether there is a gunicorn. A worker without one ends as one that is told to.
+
+        Else it would keep its port, where nobody is taken in any more, from the next gunicorn until its streams end.
+        """
+        self.alive = self.alive and super().is_parent_alive()
+        return self.alive
+
     def _turn_for_a_spell(self, timeout: float) -> None:
         engine = self.engine
         engine.turn(timeout)

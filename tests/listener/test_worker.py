@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import gunicorn as library
+import psutil
 import pytest
 from gunicorn.config import Config
 from gunicorn.glogging import Logger
@@ -20,6 +21,7 @@ from qmsup.listener.worker import RelayWorker
 from qmsup.wire import controlling
 from qmsup.wire.controlling import Reply
 from qmsup.wire.listening import Ask, Done, Hello, Leave, Loading
+from tests.support.children import is_alive
 from tests.support.granting import GrantingScheduler, grant, granting_scheduler
 from tests.support.gunicorns import Gunicorn, gunicorn, post
 from tests.support.relaying import ending_context, read_all, read_until, wait_until
@@ -60,6 +62,7 @@ def test_gunicorn_is_the_version_the_worker_was_written_for() -> None:
             "run",
             ["self.wait_for_and_dispatch_events(", "self.nr_conns", "self.murder_keepalived()"],
         ),
+        ("run", ["if not self.is_parent_alive():", "while self.alive:"]),
         ("handle", ["self._keepalive_after(conn, self.handle_request(req, conn))", "conn.init()"]),
         ("handle_request", ["self.wsgi(environ, resp.start_response)"]),
         ("finish_request", ["conn.parser.unreader.buf.getvalue()"]),
@@ -290,6 +293,31 @@ def test_a_worker_that_stops_lets_streams_end_and_takes_no_new_clients(both: Bot
 
         assert read_all(client).endswith(b"data: 2\n\n\r\n0\r\n\r\n")
         assert running.process.wait(10) == 0
+
+
+def test_a_worker_whose_gunicorn_was_killed_leaves_its_port_to_the_next_one_and_its_streams_go_on(
+    both: Both,
+) -> None:
+    running, scheduler = both
+    go_on = threading.Event()
+    script = in_two_parts(
+        SSE_HEAD + chunked(b"data: 1\n\n", ended=False), chunked(b"data: 2\n\n"), go_on
+    )
+    with upstream(script) as child:
+        scheduler.on_ask = lambda ask: [grant(ask, child.where)]
+        client = running.connect()
+        client.sendall(post(STREAM))
+        read_until(client, b"data: 1")
+        (worker,) = psutil.Process(running.process.pid).children()
+
+        running.process.kill()
+        wait_until(lambda: _refuses(running))
+        with socket.create_server(("127.0.0.1", running.port)):
+            pass
+        go_on.set()
+
+        assert read_all(client).endswith(b"data: 2\n\n\r\n0\r\n\r\n")
+    wait_until(lambda: not is_alive(worker.pid))
 
 
 def test_a_worker_with_few_descriptors_says_what_to_do(places: Path) -> None:
