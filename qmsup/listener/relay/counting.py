@@ -139,8 +139,6 @@ def _door(remote: Remote | None, upstream: str) -> HTTPConnection:
     host = host.strip("[]")
     if remote is None or remote.tls is None:
         return HTTPConnection(host, int(port), timeout=_WITHIN)
-    if remote.tls.context is None:
-        raise OSError("its certificates cannot be read")
     return HTTPSConnection(host, int(port), timeout=_WITHIN, context=remote.tls.context)
 
 

@@ -9,6 +9,7 @@ import select
 import socket
 import ssl
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 from typing_extensions import override
@@ -65,28 +66,37 @@ class Secured(ssl.SSLSocket):
 class Tls:
     """How one server is spoken to over TLS."""
 
-    __slots__ = ("_context", "_problem", "_server")
+    __slots__ = ("_changed", "_context", "_problem", "_server", "_trust")
 
     def __init__(self, server: str, trust: str) -> None:
         """Read which certificates count.
 
         Args:
             server: its name, or address in figures, as its certificate has it.
-            trust: see `qmsup.upstream.trust`. What is wrong with it is told at each connection.
+            trust: see `qmsup.upstream.trust`. What is wrong with it is told at each connection; a file that was renewed
+                counts from the next one on.
         """
         self._server = server
+        self._trust = trust
+        self._context: ssl.SSLContext | None = None
         self._problem = ""
-        try:
-            self._context = context_of(trust)
-        except OSError as error:
-            self._problem = f"the certificates of {trust} cannot be read: {error.strerror or error}"
-        else:
-            self._context.sslsocket_class = Secured
+        self._changed = _changed(trust)
+        self._read()
 
     @property
-    def context(self) -> ssl.SSLContext | None:
-        """The same for libraries that make their own sockets; None = it could not be made."""
-        return None if self._problem else self._context
+    def context(self) -> ssl.SSLContext:
+        """What counts, also for libraries that make their own sockets.
+
+        Raises:
+            OSError: the certificates cannot be read.
+        """
+        changed = _changed(self._trust)
+        if changed != self._changed:
+            self._changed = changed
+            self._read()
+        if self._context is None:
+            raise OSError(0, self._problem)
+        return self._context
 
     def around(self, sock: socket.socket) -> Secured:
         """A socket for TLS in place of a plain one that is not connected yet, and is no more.
@@ -94,15 +104,28 @@ class Tls:
         Raises:
             OSError: its certificate could not be judged.
         """
-        if self._problem:
+        try:
+            context = self.context
+        except OSError:
             sock.close()
-            raise OSError(0, self._problem)
-        return self._context.wrap_socket(  # type: ignore[return-value]  # the class was set
+            raise
+        return context.wrap_socket(  # type: ignore[return-value]  # the class was set
             sock,
             server_hostname=self._server,
             do_handshake_on_connect=False,
             suppress_ragged_eofs=False,
         )
+
+    def _read(self) -> None:
+        try:
+            context = context_of(self._trust)
+        except OSError as error:
+            # Those that were read before, if any, count on: a file is not always replaced at one stroke.
+            said = error.strerror or error
+            self._problem = f"the certificates of {self._trust} cannot be read: {said}"
+            return
+        context.sslsocket_class = Secured
+        self._context = context
 
 
 class Greeting:
@@ -155,6 +178,14 @@ class Greeting:
 
 def _broken(error: ssl.SSLError) -> OSError:
     return OSError(0, f"TLS failed: {error.reason or error}")
+
+
+def _changed(trust: str) -> int:
+    """When its file was written; 0 where there is none."""
+    try:
+        return Path(trust).stat().st_mtime_ns if "/" in trust else 0
+    except OSError:
+        return 0
 
 
 def _raise_if(number: int) -> None:

@@ -155,6 +155,25 @@ def test_who_is_not_trusted_gets_nothing_and_the_client_is_told_why(
     assert said.startswith(b"HTTP/1.1 502 ")
 
 
+def test_a_file_of_certificates_that_is_renewed_counts(engine: Relaying, tmp_path: Path) -> None:
+    file = tmp_path / "ca.pem"
+    with secure_upstream(saying(plain(b"ok"))) as peer:
+        asked = _over_tls(peer.where, trust=str(file))
+
+        def said(marker: bytes) -> bytes:
+            with engine.hold(replace(asked, request=order().request)) as client:
+                return read_until(client, marker)
+
+        said(b"cannot be read")
+        file.write_bytes(certificate(_ELSE).file.read_bytes())
+        said(b"is not trusted")
+        file.write_bytes(certificate().file.read_bytes())
+        os.utime(file, ns=(1, 1))
+        assert said(b"ok").startswith(b"HTTP/1.1 200 ")
+        file.write_bytes(b"half of it")
+        assert said(b"ok").startswith(b"HTTP/1.1 200 ")
+
+
 def test_anyone_is_trusted_where_the_operator_says_so(engine: Relaying) -> None:
     with (
         secure_upstream(saying(plain(b"ok")), certificate(_ELSE)) as peer,
