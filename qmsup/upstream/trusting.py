@@ -24,14 +24,14 @@ class Trusting(HTTPAdapter):
 
     @override
     def build_connection_pool_key_attributes(
-        self, request: requests.PreparedRequest, verify: Any, cert: Any = None
+        self, request: requests.PreparedRequest, *_of_no_use: Any, **_neither: Any
     ) -> tuple[Any, Any]:
         """The pool's key; of what counts for TLS, the context is all."""
         place, _ = super().build_connection_pool_key_attributes(request, verify=False)
         return place, {"ssl_context": self._context}
 
     @override
-    def cert_verify(self, conn: Any, url: str, verify: Any, cert: Any) -> None:
+    def cert_verify(self, *_of_no_use: Any, **_neither: Any) -> None:
         """Nothing: the context knows."""
 
 
