@@ -17,7 +17,7 @@ _AWAY_FOR_S = {Part.WORKER: _SLACK_S, Part.LISTENER: 15.0}
 GRACE_S = 6.0
 """How long a box's workers wait for an absent scheduler; who freezes or muddles for less is not noticed."""
 OFFER_S = 2.0
-"""A grant that is used later has lapsed. Requests are then asked for anew; who sent a job is told to send it again."""
+"""A grant that is used later has lapsed. If its model has been stopped since, the client is told so."""
 WORKER_GRACE_S = 6.5
 """For so long a worker may be frozen, and keep its leases."""
 
@@ -50,7 +50,7 @@ def _explains(taken: Taken, ended: Ended, others: Iterable[Taken]) -> bool:
     fault, is_absence = taken.fault, ended.code == _ABSENCE
     is_its_model = fault.name == ended.asking.model and ended.code in _OF_A_CHILD
     is_its_port = fault.name == ended.asking.listener and ended.code in _OF_A_CHILD
-    is_lapsed = ended.asking.is_job and ended.code == "model_unloaded"
+    is_lapsed = ended.code == "model_unloaded"
     match fault.kind, fault.part:
         case Kind.KILL, Part.CHILD:
             hurts = is_its_model

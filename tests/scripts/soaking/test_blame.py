@@ -138,13 +138,11 @@ def test_who_has_a_time_limit_may_be_told_that_it_is_over(timeout: int | None) -
     assert is_allowed(ended, [], []) is (timeout is not None)
 
 
-@pytest.mark.parametrize(
-    ("lasts_s", "is_job", "may"), [(3.0, True, True), (1.5, True, False), (3.0, False, False)]
-)
-def test_a_job_whose_grant_has_lapsed_is_to_be_sent_again(
-    lasts_s: float, is_job: bool, may: bool
+@pytest.mark.parametrize(("lasts_s", "may"), [(3.0, True), (1.5, False)])
+def test_whose_grant_has_lapsed_may_be_told_that_the_model_is_gone(
+    lasts_s: float, may: bool
 ) -> None:
-    asking = Asking(at_s=0, listener="main", model="m", streams=True, words=1, is_job=is_job)
+    asking = Asking(at_s=0, listener="main", model="m", streams=True, words=1)
     ended = Ended(asking=asking, ending=Ending.REFUSED, code="model_unloaded", began_s=0, ended_s=9)
     frozen = done(Kind.FREEZE, Part.WORKER, "main", lasts_s=lasts_s)
 
