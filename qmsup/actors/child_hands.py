@@ -15,7 +15,6 @@ from qmsup.actors.running import Running
 from qmsup.core.lifecycle.events import (
     Adopted,
     Exited,
-    Glanced,
     Gone,
     ProbeAnswered,
     Spawned,
@@ -161,10 +160,6 @@ class ChildHands:
         """Keep the child's log within bounds, if it is time to."""
         if (due := self.log_due) is not None and now >= due:
             self._child().log_keeper.tend(now)
-
-    def glance(self) -> Glanced:
-        """Whether the child works just now."""
-        return self._questions.glance(self._child())
 
     def start_probe(self) -> ProbeAnswered | None:
         """Ask whether it is ready; None = ProbeSaw will tell."""

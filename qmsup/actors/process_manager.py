@@ -184,7 +184,7 @@ class ProcessManager(pykka.ThreadingActor):
             case do.Spawn(incarnation=incarnation):
                 self._started_at = _now()
                 return self._hands.spawn(self._spec, incarnation)
-            case do.Glance() | do.StartProbe() | do.LookAtWork() | do.SeeRest():
+            case do.StartProbe() | do.LookAtWork() | do.SeeRest():
                 return self._look(effect)
             case do.Kill():
                 return self._hands.kill()
@@ -200,12 +200,8 @@ class ProcessManager(pykka.ThreadingActor):
                 assert_never(effect)
         return None
 
-    def _look(
-        self, effect: do.Glance | do.StartProbe | do.LookAtWork | do.SeeRest
-    ) -> happened.Event | None:
+    def _look(self, effect: do.StartProbe | do.LookAtWork | do.SeeRest) -> happened.Event | None:
         match effect:
-            case do.Glance():
-                return self._hands.glance()
             case do.StartProbe():
                 return self._hands.start_probe()
             case do.LookAtWork():

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 from qmsup.actors.inbox import PollingInbox
 from qmsup.actors.running import Running
-from qmsup.core.lifecycle.events import Glanced, ProbeAnswered, Readiness
-from qmsup.processes import procfs, stop
+from qmsup.core.lifecycle.events import ProbeAnswered, Readiness
+from qmsup.processes import stop
 from qmsup.processes.log_watch import LogWatch
 from qmsup.processes.ports import Owner, owner_of
 from qmsup.upstream.probe import Answer, Found, Probe
@@ -27,11 +27,6 @@ class Questions:
         """Ask nothing yet; `inbox` is the owner's."""
         self._inbox = inbox
         self._probe: Probe | None = None
-
-    def glance(self, running: Running) -> Glanced:
-        """Whether its leader works just now: a question would cost it time. One that costs it none may be asked."""
-        asks = running.log_watch is None and running.check.asks
-        return Glanced(is_at_work=asks and procfs.is_at_work(running.child.pid))
 
     def begin(self, running: Running) -> ProbeAnswered | None:
         """Ask whether it is ready; None = ProbeSaw will tell."""

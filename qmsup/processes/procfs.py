@@ -125,17 +125,6 @@ def uses_gpu(pid: int) -> bool:
     return any(target.startswith(_GPUS) for target in _open_files(pid))
 
 
-def is_at_work(pid: int) -> bool:
-    """Whether the first thread of a process runs just now, or waits for a disk."""
-    try:
-        # Of the thread alone: of the process the kernel would add up the times of all its threads.
-        with open(f"{_PROC}/{pid}/task/{pid}/stat", "rb", buffering=0) as file:  # noqa: PTH123 - every millisecond
-            line = file.read()
-    except OSError:
-        return False
-    return line[line.rindex(b")") + 2 : line.rindex(b")") + 3] in b"RD"
-
-
 def io_bytes(pid: int) -> int:
     """What a process has read and written; 0 where we may not look. Sockets do not count, log lines do."""
     try:

@@ -51,18 +51,13 @@ class ReadinessCheck:
         """An answer proves that the child lives; a connection alone does not, as the kernel accepts it."""
         return self._check.startswith("/")
 
-    @property
-    def asks(self) -> bool:
-        """Whether there is a question at all."""
-        return self._check != NO_CHECK
-
     def ask(self) -> Probe | None:
         """The next question, not begun; None = it is ready as soon as it runs.
 
         Raises:
             OSError: there is no descriptor left for it.
         """
-        if not self.asks:
+        if self._check == NO_CHECK:
             return None
         if self._check == TCP_CHECK:
             return Probe(self._host, self._port)

@@ -79,17 +79,6 @@ def test_how_old_a_process_is_counts_from_its_start() -> None:
     assert procfs.age_of(2**60) == 0.0
 
 
-def test_who_works_is_told_from_who_rests() -> None:
-    code = "import time\nend = time.monotonic() + 60\nwhile time.monotonic() < end: pass"
-    with subprocess.Popen([sys.executable, "-c", code]) as busy:
-        wait_until(lambda: procfs.is_at_work(busy.pid))
-        busy.kill()
-    with subprocess.Popen(["sleep", "60"]) as resting:
-        wait_until(lambda: not procfs.is_at_work(resting.pid))
-        resting.kill()
-    assert not procfs.is_at_work(resting.pid)
-
-
 def test_a_boot_has_a_name() -> None:
     assert procfs.boot_id() == procfs.boot_id() != ""
 

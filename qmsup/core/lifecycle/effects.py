@@ -13,11 +13,6 @@ class Spawn:
 
 
 @dataclass(frozen=True, slots=True)
-class Glance:
-    """See whether the child's leader works just now; answer with Glanced."""
-
-
-@dataclass(frozen=True, slots=True)
 class StartProbe:
     """Ask the child once whether it is ready; answer with ProbeAnswered."""
 
@@ -84,7 +79,6 @@ class ReportFailed:
 
 Effect = (
     Spawn
-    | Glance
     | StartProbe
     | EndProbe
     | LookAtWork

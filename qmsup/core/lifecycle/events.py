@@ -59,13 +59,6 @@ class SpawnFailed:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Glanced:
-    """What Glance found: its leader runs, or waits for a disk. False also where that says nothing of a load."""
-
-    is_at_work: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ProbeAnswered:
     """A probe is over.
 
@@ -125,7 +118,6 @@ Event = (
     | Spawned
     | Adopted
     | SpawnFailed
-    | Glanced
     | ProbeAnswered
     | WorkSeen
     | Exited

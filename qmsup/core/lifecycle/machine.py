@@ -26,7 +26,6 @@ from qmsup.core.lifecycle.effects import (
     Effect,
     EndProbe,
     GiveUp,
-    Glance,
     Kill,
     LookAtWork,
     ReportFailed,
@@ -42,7 +41,6 @@ from qmsup.core.lifecycle.events import (
     Adopted,
     Event,
     Exited,
-    Glanced,
     Gone,
     ProbeAnswered,
     Readiness,
@@ -54,7 +52,7 @@ from qmsup.core.lifecycle.events import (
     WorkSeen,
 )
 from qmsup.core.lifecycle.liveness import ANSWER_WITHIN, ASK_EVERY, Pulse
-from qmsup.core.lifecycle.pace import Pace
+from qmsup.core.lifecycle.pace import pause
 from qmsup.core.lifecycle.phase import Phase
 from qmsup.core.lifecycle.timers import Limits, Timers, has_come
 from qmsup.ids import Incarnation
@@ -83,10 +81,10 @@ class Lifecycle:
         "_incarnation",
         "_look_pause",
         "_next",
-        "_pace",
         "_probe_words",
         "_pulse",
         "_spawned",
+        "_spawned_at",
         "_started_at",
         "_timers",
         "_tries_left",
@@ -105,7 +103,7 @@ class Lifecycle:
         self._will_retry = False
         self._tries_left = 0
         self._started_at = Seconds(0.0)
-        self._pace = Pace(Seconds(0.0))
+        self._spawned_at = Seconds(0.0)
         self._probe_words = ""
         self._timers = Timers()
         self._spawned = Spawned()
@@ -131,8 +129,6 @@ class Lifecycle:
                 effects = self._unwanted(incarnation, now)
             case Spawned() | SpawnFailed() | Adopted():
                 effects = self._begun(event, now)
-            case Glanced(is_at_work=is_at_work):
-                effects = self._glanced(now, is_at_work=is_at_work)
             case ProbeAnswered():
                 effects = self._probe_answered(event, now)
             case WorkSeen():
@@ -211,15 +207,15 @@ class Lifecycle:
     def _has_spawned(self, spawned: Spawned, now: Seconds) -> list[Effect]:
         assert self._incarnation is not None
         self._spawned = spawned
-        self._pace = Pace(now)
-        self._timers.probe_at = self._pace.next_look(now)
+        self._spawned_at = now
+        self._timers.probe_at = self._next_probe(now)
         return [ReportStarting(incarnation=self._incarnation)]
 
     def _adopted(self, adopted: Adopted, now: Seconds) -> list[Effect]:
         assert self._incarnation is None, "an owner without a child adopts one"
         self._incarnation = adopted.incarnation
         self._spawned = adopted.spawned
-        self._started_at = now
+        self._started_at = self._spawned_at = now
         self._is_ready(now)
         return []
 
@@ -241,7 +237,7 @@ class Lifecycle:
             case Readiness.NOT_YET:
                 self._probe_words = answer.words or self._probe_words
                 self._timers.probe_until = None
-                self._timers.probe_at = self._pace.next_look(now)
+                self._timers.probe_at = self._next_probe(now)
                 return [EndProbe()]
             case Readiness.FOREIGN:
                 return self._fail(answer.words, now, will_retry=self._tries_left > 0)
@@ -272,6 +268,9 @@ class Lifecycle:
         self._failure = _Failure(reason=why)
         self.phase = Phase.STOPPING
         return self._kill(now, looks_again=False)
+
+    def _next_probe(self, now: Seconds) -> Seconds:
+        return Seconds(now + pause(Seconds(now - self._spawned_at)))
 
     def _exited(self, exited: Exited, now: Seconds) -> list[Effect]:
         if self.phase is not Phase.STOPPING:
@@ -359,21 +358,9 @@ class Lifecycle:
 
     def _look(self, now: Seconds) -> list[Effect]:
         self._timers.probe_at = None
-        if self.phase is not Phase.READY:
-            return [Glance()]
-        if not self._spawned.can_be_asked:
+        if self.phase is Phase.READY and not self._spawned.can_be_asked:
             return [LookAtWork()]
-        return self._ask(now, ANSWER_WITHIN)
-
-    def _glanced(self, now: Seconds, *, is_at_work: bool) -> list[Effect]:
-        if self.phase is not Phase.STARTING:
-            return []
-        if self._pace.asks(now, is_at_work=is_at_work):
-            return self._ask(now, PROBE_TIMEOUT)
-        self._timers.probe_at = self._pace.next_look(now)
-        return []
-
-    def _ask(self, now: Seconds, patience: Seconds) -> list[Effect]:
+        patience = ANSWER_WITHIN if self.phase is Phase.READY else PROBE_TIMEOUT
         self._timers.probe_until = Seconds(now + patience)
         return [StartProbe()]
 

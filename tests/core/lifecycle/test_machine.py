@@ -8,7 +8,6 @@ from qmsup.core.lifecycle.effects import (
     Effect,
     EndProbe,
     GiveUp,
-    Glance,
     Kill,
     LookAtWork,
     ReportFailed,
@@ -23,7 +22,6 @@ from qmsup.core.lifecycle.effects import (
 from qmsup.core.lifecycle.events import (
     Event,
     Exited,
-    Glanced,
     Gone,
     ProbeAnswered,
     Readiness,
@@ -49,7 +47,6 @@ DIED = Exited(how="exited with code 1", hint="no such file", last_lines="error: 
 PORT_TAKEN = Exited(how="exited with code 1", hint="its port was taken", port_taken=True)
 KILLED = Exited(how="was killed by SIGKILL", last_lines="the last line")
 ANSWER = ProbeAnswered(readiness=Readiness.NOT_YET, is_answer=True)
-RESTS, WORKS = Glanced(is_at_work=False), Glanced(is_at_work=True)
 STOPPED_ONE = ReportStopped(incarnation=ONE)
 
 
@@ -105,22 +102,10 @@ def test_wanted_starts_and_says_so() -> None:
 def test_a_child_that_answers_is_ready() -> None:
     machine = starting()
 
-    assert feed(machine, [TimePassed(), RESTS], at=0.01) == [Glance(), StartProbe()]
+    assert feed(machine, [TimePassed()], at=0.01) == [StartProbe()]
     assert feed(machine, [READY], at=0.02) == [EndProbe(), ReportReady(incarnation=ONE)]
     assert machine.phase is Phase.READY
     assert machine.wake_at == pytest.approx(0.02 + ASK_EVERY)
-
-
-def test_a_child_that_works_is_asked_seldom_and_looked_at_often() -> None:
-    machine = starting()
-
-    assert machine.wake_at == pytest.approx(0.008)
-    assert feed(machine, [TimePassed(), WORKS], at=0.008) == [Glance()]
-    assert machine.wake_at == pytest.approx(0.009)
-    assert feed(machine, [TimePassed(), WORKS], at=0.01) == [Glance(), StartProbe()]
-    assert feed(machine, [LOADING], at=0.011) == [EndProbe()]
-    assert feed(machine, [TimePassed(), WORKS], at=0.018) == [Glance()]
-    assert feed(machine, [TimePassed(), RESTS], at=0.019) == [Glance(), StartProbe()]
 
 
 def test_wanted_while_starting_waits() -> None:
@@ -317,11 +302,11 @@ def test_no_process_no_life() -> None:
 
 def test_a_probe_without_an_answer_is_given_up_and_another_one_sent() -> None:
     machine = starting()
-    feed(machine, [TimePassed(), RESTS], at=1)
+    feed(machine, [TimePassed()], at=1)
 
     assert machine.wake_at == 1 + PROBE_TIMEOUT
     assert feed(machine, [TimePassed()], at=2) == [EndProbe()]
-    assert feed(machine, [TimePassed(), RESTS], at=2.3) == [Glance(), StartProbe()]
+    assert feed(machine, [TimePassed()], at=2.3) == [StartProbe()]
 
 
 @pytest.mark.parametrize(
@@ -346,7 +331,7 @@ def test_a_start_that_takes_too_long_fails_with_what_was_last_seen(
 
 
 def test_what_a_probe_or_a_look_says_later_changes_nothing() -> None:
-    assert feed(stopping(), [LOADING, READY, FOREIGN, RESTS, WorkSeen(work=Work(done=1))]) == []
+    assert feed(stopping(), [LOADING, READY, FOREIGN, WorkSeen(work=Work(done=1))]) == []
 
 
 def test_a_start_that_lost_its_port_is_tried_on_another() -> None:
@@ -431,8 +416,6 @@ class EveryLifeEnds(RuleBasedStateMachine):
                     self.open.discard(ended)
                 case LookAtWork():
                     self.feed(WorkSeen(work=Work(done=self.done)))
-                case Glance():
-                    self.feed(Glanced(is_at_work=self.done % 2 == 0))
                 case StartProbe() | EndProbe():
                     pass
                 case ReportStarting(incarnation=alive) | ReportReady(incarnation=alive):
