@@ -4,10 +4,10 @@ from qmsup.units import Seconds
 
 _FIRST = Seconds(0.008)
 """No server is up sooner."""
-_QUICKEST = Seconds(0.002)
+_QUICKEST = Seconds(0.001)
 _SLOWEST = Seconds(0.025)
 _SHARE = 0.05
-"""Of the time so far: a tiny model is seen within 2 ms, any other within 25. A probe costs both sides some 0.2 ms."""
+"""Of the time so far: a tiny model is seen within 1 or 2 ms, any other within 25. A probe costs both sides some 0.2 ms."""
 
 
 def pause(so_far: Seconds) -> Seconds:
