@@ -42,8 +42,7 @@ def take_over(spec: Spec) -> tuple[Child, ...]:
 
     stop_leftovers(keep=keep)
     healthy = set(_answering(chosen, spec))
-    for model in chosen.keys() - healthy:
-        _end(chosen[model])
+    _end([chosen[model] for model in sorted(chosen.keys() - healthy)])
     return tuple(child for model, child in chosen.items() if model in healthy)
 
 
@@ -78,14 +77,18 @@ def _answering(children: dict[ModelId, Child], spec: Spec) -> Iterator[ModelId]:
         probe.close()
 
 
-def _end(child: Child) -> None:
-    record = child.record
-    _log.warning(
-        "leftover.unhealthy",
-        model=record.model,
-        pid=child.pid,
-        because=f"it does not answer at {record.host}:{record.port}",
-    )
-    stop.terminate(child)
-    if not stop.end(child, grace=_GRACE):
-        _log.error("leftover.stuck", model=record.model, pid=child.pid)
+def _end(children: list[Child]) -> None:
+    """End those that do not answer, all within one grace."""
+    for child in children:
+        record = child.record
+        _log.warning(
+            "leftover.unhealthy",
+            model=record.model,
+            pid=child.pid,
+            because=f"it does not answer at {record.host}:{record.port}",
+        )
+        stop.terminate(child)
+    until = time.monotonic() + _GRACE
+    for child in children:
+        if not stop.end(child, grace=Seconds(max(0.0, until - time.monotonic()))):
+            _log.error("leftover.stuck", model=child.record.model, pid=child.pid)

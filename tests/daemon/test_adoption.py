@@ -34,9 +34,14 @@ def _running_child(config: Path) -> dict[str, int]:
     return dict(child)
 
 
+def _records() -> list[dict[str, object]]:
+    paths = (places_of.state_dir() / "children").glob("*.json")
+    return [json.loads(path.read_text()) for path in paths]
+
+
 def _record() -> dict[str, object]:
-    [path] = (places_of.state_dir() / "children").glob("*.json")
-    return dict(json.loads(path.read_text()))
+    [record] = _records()
+    return record
 
 
 def test_it_goes_on_with_the_children_of_a_killed_one(places: Path) -> None:
@@ -92,6 +97,28 @@ def test_a_child_that_does_not_answer_is_ended(places: Path) -> None:
         second.says(STARTED)
         assert "leftover.unhealthy" in second.log()
         assert not is_alive(child["pid"])
+        assert second.stop() == Exit.OK
+
+
+def test_children_that_do_not_answer_are_ended_within_one_grace(places: Path) -> None:
+    names = ("a", "b", "c")
+    config = configuration(places, {name: fake() for name in names}, vramBudgetGB=20)
+    with qmsup("scheduler", config) as first:
+        first.says(STARTED)
+        with Client(timeout=Seconds(30.0)) as client:
+            for name in names:
+                client.ask("load", model=name)
+            children = [model["pid"] for model in client.ask("running")["running"]]
+        until(lambda: all(record["is_ready"] for record in _records()))
+        first.process.kill()
+        first.ends()
+    for pid in children:
+        os.kill(pid, signal.SIGSTOP)
+
+    with qmsup("scheduler", config) as second:
+        second.says(STARTED)
+        assert second.log().count("leftover.unhealthy") == len(names)
+        assert not any(map(is_alive, children))
         assert second.stop() == Exit.OK
 
 
