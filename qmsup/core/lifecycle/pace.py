@@ -7,7 +7,7 @@ _FIRST = Seconds(0.008)
 _QUICKEST = Seconds(0.001)
 _SLOWEST = Seconds(0.025)
 _SHARE = 0.05
-"""Of the time so far: a tiny model is seen within 1 or 2 ms, any other within 25. A probe costs both sides some 0.2 ms."""
+"""Of the time so far: a tiny model is seen in 1 or 2 ms, any other in 25. A probe costs each side 0.2 ms."""
 
 
 def pause(so_far: Seconds) -> Seconds:
