@@ -19,7 +19,7 @@ def for_how_long(state: State, model: Model, listener: Listener) -> Seconds:
 
     Only while nobody waits and there is room for others, where one request has just followed another, and where the
     end of a single one decides nothing: renders lock others out, and with `holdOn: always` each end begins a hold.
-    Nor where there is a bound for who waits: what is only kept would have others refused.
+    Nor where few may wait: what is only kept would have others refused.
     """
     scheduler = state.spec.scheduler
     if (
@@ -28,7 +28,7 @@ def for_how_long(state: State, model: Model, listener: Listener) -> Seconds:
         or scheduler.hold_on is HoldOn.ALWAYS
         or not _is_hot(model, Seconds(state.now - scheduler.lend))
         or len(model.leases) >= model.limit
-        or model.spec.queue_max is not None
+        or (model.spec.queue_max is not None and model.spec.queue_max < model.limit)
         or model.running_spec.renders
     ):
         return _NOT

@@ -265,15 +265,16 @@ def test_a_worker_that_greets_again_may_have_learnt_it() -> None:
     assert WorkerId("w2") in desk.scheduler.state.lent_to
 
 
-def test_a_model_that_refuses_who_would_wait_is_not_lent() -> None:
-    """What is only kept would count against its limit, and nobody could wait until it has come back."""
+@pytest.mark.parametrize(("queue_max", "lent"), [(0, 0.0), (3, 0.0), (4, 0.05)])
+def test_a_model_that_lets_few_wait_is_not_lent(queue_max: int, lent: float) -> None:
+    """What is only kept counts against its limit of four: whom it keeps out has to find room in the line."""
     spec = spec_of("a b")
-    model = replace(spec.models[A], queue_max=0)
+    model = replace(spec.models[A], queue_max=queue_max)
     desk = _desk(replace(spec, models={**spec.models, A: model}))
 
     desk.say("r1 asks a")
 
-    assert _lent(desk) == 0.0
+    assert _lent(desk) == lent
 
 
 def test_a_model_that_is_to_go_once_it_is_idle_serves_nobody_new_under_what_is_lent() -> None:
