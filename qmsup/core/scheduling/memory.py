@@ -164,6 +164,13 @@ def forget_taking(state: State, entry: Taking) -> None:
     state.memory.taking.pop(entry.incarnation, None)
 
 
+def within_reach(state: State, free: MiB) -> MiB:
+    """What others leave us: what is free, and what our children hold, or held and have not given back."""
+    memory = state.memory
+    coming = sum(entry.left - entry.unseen for entry in memory.returning.values())
+    return MiB(free + sum(memory.held.values()) + coming)
+
+
 def refusal_of(model: Model, lack: Lack) -> Refusal:
     """The words, with both numbers."""
     return Refusal(

@@ -35,7 +35,6 @@ def changed(state: State, event: CeilingChanged) -> None:
 
 def returned(state: State, event: MemoryReturned) -> None:
     """Memory of a child that ended came back."""
-    _now_free(state, event.free)
     # Of the same moment as what is free: else what a load has taken since would seem to lack, and be taken once more.
     state.memory.held.update(event.held)
     for taking in [t for t in state.memory.taking.values() if t.incarnation in event.held]:
@@ -43,8 +42,9 @@ def returned(state: State, event: MemoryReturned) -> None:
     entry = state.memory.returning.get(event.incarnation)
     if entry is not None:
         entry.returned = event.returned
-        if not entry.left:
-            memory.forget_returning(state, entry)
+    _now_free(state, event.free)
+    if entry is not None and not entry.left:
+        memory.forget_returning(state, entry)
     _go_on(state)
 
 
@@ -81,9 +81,14 @@ def _now_free(state: State, free: MiB | None) -> None:
     state.memory.read_at = state.now
     for entry in state.memory.returning.values():
         entry.unseen = MiB(0)
+    if free is None:
+        return
+    within_reach = memory.within_reach(state, free)
     for model in state.models.values():
         memo = model.memo
-        if memo is not None and free is not None and free >= memo.free + _FREED:
+        if memo is not None and (
+            free >= memo.free + _FREED or within_reach >= memo.within_reach + _FREED
+        ):
             model.memo = None
 
 

@@ -15,11 +15,13 @@ class Memo:
 
     Attributes:
         free: what was free then; if it grows, the refusal stands no longer.
+        within_reach: that, and what our children held; it grows too when a game ends while they take what it had.
     """
 
     refusal: Refusal
     until: Seconds
     free: MiB
+    within_reach: MiB
 
 
 @dataclass(slots=True, eq=False)

@@ -186,7 +186,8 @@ def _find_no_room(state: State, model: Model, swap: Swap, lack: memory.Lack) -> 
     assert free is not None, "without a reading nothing is known to lack"
     refusal = memory.refusal_of(model, lack)
     until = Seconds(state.now + memory.MEMO_LASTS)
-    model.memo = Memo(refusal=refusal, until=until, free=free)
+    within_reach = memory.within_reach(state, free)
+    model.memo = Memo(refusal=refusal, until=until, free=free, within_reach=within_reach)
     state.deadlines.add(until, model)
     state.record("swap.failed", model=model.id, because=refusal.message)
     _refuse(state, swap, refusal)

@@ -432,3 +432,21 @@ def test_what_a_child_took_that_is_ready_is_seen_when_memory_comes_back() -> Non
         back a1 400 500 c2=500 -> load b3
         """)
     assert not beside.scheduler.state.memory.taking
+
+
+def test_who_found_no_room_is_tried_when_a_game_has_ended_though_others_took_what_it_had() -> None:
+    desk().play("""
+        reading free=1300 ->
+        at 2      ->
+        r1 asks b -> read, loading r1
+        reading free=1100 ->
+        looked    -> refuse r1 insufficient_vram
+        r2 asks b -> refuse r2 insufficient_vram
+        r3 asks a -> load a1, loading r3
+        a1 ready  -> grant r3
+        r3 ends   -> read
+        reading free=700 a1=400 ->
+        r4 asks b -> refuse r4 insufficient_vram
+        reading free=1000 a1=400 ->
+        r5 asks b -> stop a1, loading r5
+        """)
