@@ -40,6 +40,7 @@ from qmsup.wire.listening import (
 )
 
 _MAX_DEFERRAL = Seconds(0.001)
+"""From one message to the next: what is not urgent travels with others where there are many, and at once otherwise."""
 _ACCEPTS_WITHIN = Seconds(0.02)
 """The scheduler waits for seconds for a lease to be accepted. Most small requests are done before that: then the
 word of their end says both, and the scheduler has an event less to deal with."""
@@ -79,7 +80,7 @@ class Link:
         """Of requests that are over; told with the next beat."""
         self._outbox: list[bytes] = []
         self._urgent = False
-        self._deferred_at = 0.0
+        self._sent_at = 0.0
         self._unaccepted: dict[RequestId, None] = {}
         """Leases that the scheduler has not been told are in use; in order."""
         self._accept_at = 0.0
@@ -141,14 +142,12 @@ class Link:
             elif now >= self._accept_at:
                 self._accept()
         while self._outbox:
-            if not self._urgent:
-                if not self._deferred_at:
-                    self._deferred_at = now + _MAX_DEFERRAL
-                if now < self._deferred_at:
-                    return min(self._deferred_at, self._leases.due)
+            may_wait_until = self._sent_at + _MAX_DEFERRAL
+            if now < may_wait_until and not self._urgent:
+                return min(may_wait_until, self._leases.due)
             frames, self._outbox = self._outbox, []
             self._urgent = False
-            self._deferred_at = 0.0
+            self._sent_at = now
             self._dealer.send(frames)
             self.read()  # sending may swallow the descriptor's one notice
             self._keep_promises()
