@@ -92,8 +92,10 @@ def _guarded(run: Callable[[], object]) -> int:
         e.show()
         return e.exit_code
     except click.ClickException as e:
+        # Help tells what may be typed, not what is wrong with a file.
         where = e.ctx.command_path if isinstance(e, click.UsageError) and e.ctx else "qmsup"
-        click.echo(f"qmsup: {_one_line(e.format_message())} (see `{where} --help`)", err=True)
+        see = "" if isinstance(e, click.FileError) else f" (see `{where} --help`)"
+        click.echo(f"qmsup: {_one_line(e.format_message())}{see}", err=True)
         return Exit.USAGE
     except (click.Abort, KeyboardInterrupt):
         return Exit.INTERRUPTED

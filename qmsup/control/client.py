@@ -116,7 +116,7 @@ class Client:
         if began < heard and time.monotonic() <= heard + _SILENCE:
             raise AskTimedOutError(
                 f"no answer to {question.verb!r} within {self._timeout:g} s, though the scheduler lives:"
-                " it may still do it; look with `qmsup ps`, or give more time with --timeout"
+                " it may still do it; look with `qmsup ps` and `qmsup queue`, or give more time with --timeout"
             )
         raise self._door.unavailable("does not answer; if it stays so, restart it")
 

@@ -43,6 +43,8 @@ def lines_of(error: QmsupError | OSError) -> tuple[str, ...]:
             return error.problems
         case RefusedError(code=Code.CONFIG_INVALID | Code.MODEL_LOAD_FAILED):
             return tuple(str(error).splitlines())
+        case RefusedError(code=Code.MODEL_NOT_FOUND) if "did you mean" not in str(error):
+            return (f"{error}; `qmsup ps` shows those there are",)
         case OSError(filename=str(name), strerror=str(why)):
             return (f"{name}: {why}",)
         case _:

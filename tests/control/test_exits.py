@@ -43,6 +43,14 @@ def test_the_last_words_of_a_child_are_lines() -> None:
     )
 
 
+def test_an_unknown_model_says_where_the_known_ones_are_unless_one_is_named() -> None:
+    assert lines_of(RefusedError("model_not_found", "there is no model 'x'")) == (
+        "there is no model 'x'; `qmsup ps` shows those there are",
+    )
+    near = "there is no model 'chatt'; did you mean 'chat'?"
+    assert lines_of(RefusedError("model_not_found", near)) == (near,)
+
+
 def test_an_error_of_the_system_names_its_file() -> None:
     assert lines_of(PermissionError(13, "Permission denied", "/x")) == ("/x: Permission denied",)
     assert lines_of(OSError("odd")) == ("odd",)

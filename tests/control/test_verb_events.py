@@ -43,6 +43,20 @@ def test_with_json_each_line_is_an_object(running: RunningScheduler, qmsup: Run)
 
 
 @pytest.mark.usefixtures("places")
+def test_a_topic_that_there_is_none_of_is_refused_and_those_there_are_are_named(qmsup: Run) -> None:
+    ended = qmsup("events", "--topic", "decisions")
+
+    assert ended.code == 2
+    assert "no topic begins with 'decisions': write one of model., line.," in ended.err
+
+
+@pytest.mark.parametrize("topic", ["decision", "dec", "decision.swap", "model.a.b"])
+@pytest.mark.usefixtures("places")
+def test_a_topics_begin_may_be_as_long_or_short_as_one_likes(topic: str, qmsup: Run) -> None:
+    assert qmsup("events", "--topic", topic).code == 3  # it goes on to ask; nobody is there
+
+
+@pytest.mark.usefixtures("places")
 def test_without_a_scheduler_it_says_so(qmsup: Run) -> None:
     ended = qmsup("events")
     assert ended.code == 3

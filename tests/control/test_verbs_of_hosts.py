@@ -37,6 +37,12 @@ def test_hosts_is_a_table_with_a_line_for_each_model(
     assert json.loads(qmsup("hosts", "--json").out)["hosts"][0] == _BOX1
 
 
+def test_hosts_says_where_they_would_come_from(scheduler: StandInScheduler, qmsup: Run) -> None:
+    scheduler.says("hosts", {"hosts": []})
+
+    assert qmsup("hosts").out == "no hosts: the configuration names none (`hosts:`)\n"
+
+
 @pytest.mark.parametrize("verb", ["drain", "undrain"])
 def test_one_host_can_be_drained(verb: str, scheduler: StandInScheduler, qmsup: Run) -> None:
     scheduler.says(verb, {"text": "it is so"})

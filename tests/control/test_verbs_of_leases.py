@@ -58,6 +58,12 @@ def test_leases_is_a_table(scheduler: StandInScheduler, qmsup: Run) -> None:
     assert json.loads(qmsup("leases", "--json").out) == {"leases": [job, request]}
 
 
+def test_leases_says_that_there_is_none(scheduler: StandInScheduler, qmsup: Run) -> None:
+    scheduler.says("leases", {"leases": []})
+
+    assert qmsup("leases").out == "no model is in use\n"
+
+
 @pytest.mark.parametrize(
     ("arguments", "args"),
     [

@@ -36,6 +36,7 @@ def command(*, follow: bool, topics: tuple[str, ...], as_json: bool, timeout: fl
     With --json each line is an object with `time`, `topic` and `body`; a body of null says that there is no such thing
     any more.
     """
+    _check_topics(topics)
     show = _as_json if as_json else _as_text
     seen = looking_on(topics or ("",), timeout=Seconds(timeout), door=options.door())
     with seen as mirror:
@@ -46,6 +47,16 @@ def command(*, follow: bool, topics: tuple[str, ...], as_json: bool, timeout: fl
                 show(float(decision["time"]), topic, body)
         if follow:
             _follow(mirror, as_json=as_json)
+
+
+def _check_topics(topics: tuple[str, ...]) -> None:
+    """Refuse what no topic begins with: it would be waited for in vain."""
+    for topic in topics:
+        if not any(f"{kind}.".startswith(topic) or topic.startswith(f"{kind}.") for kind in KINDS):
+            kinds = ", ".join(f"{kind}." for kind in KINDS)
+            raise click.UsageError(
+                f"no topic begins with {topic!r}: write one of {kinds} or more of it"
+            )
 
 
 def _follow(mirror: Mirror | PolledMirror, *, as_json: bool) -> None:

@@ -33,7 +33,10 @@ def command(*, as_json: bool, timeout: float) -> None:
         options.print_json(answer)
         return
     hosts = codec.read_body(answer, bodies.Hosts).hosts
-    table.show(_COLUMNS, [row for host in hosts for row in _rows(host)])
+    if hosts:
+        table.show(_COLUMNS, [row for host in hosts for row in _rows(host)])
+    else:
+        click.echo("no hosts: the configuration names none (`hosts:`)")
 
 
 def _rows(host: bodies.Host) -> list[tuple[str, ...]]:

@@ -25,8 +25,9 @@ def command(*, name: str, folder: Path, allow: Path | None) -> None:
     """Make a pair of keys, NAME.key and NAME.key_secret.
 
     One pair for the scheduler (`control.curve.secretKey` names its secret one), and one for each client, whose public
-    key goes into the folder that `control.curve.clients` names. A secret key stays where it was made. They are for
-    programs (qmsup/wire/PROTOCOL.md has one): the commands here ask the scheduler of their own machine.
+    key goes into the folder that `control.curve.clients` names. A secret key stays where it was made. With them,
+    `--connect`, `--key-file` and `--server-key` have the commands here ask a scheduler elsewhere; so may programs
+    (qmsup/wire/PROTOCOL.md has one).
     """
     public, secret = curve.make_keys(folder, name)
     click.echo(f"public: {public}\nsecret: {secret}")

@@ -30,7 +30,10 @@ def command(*, as_json: bool, timeout: float) -> None:
         options.print_json(answer)
         return
     leases = codec.read_body(answer, bodies.Leases).leases
-    table.show(_COLUMNS, [_row(lease) for lease in leases])
+    if leases:
+        table.show(_COLUMNS, [_row(lease) for lease in leases])
+    else:
+        click.echo("no model is in use")
 
 
 def _row(lease: bodies.Lease) -> tuple[str, ...]:
