@@ -69,9 +69,9 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--longest",
         type=float,
-        default=9.0,
+        default=11.0,
         metavar="S",
-        help="with --system: nothing is frozen for longer; past 7 s nobody waits for it (9)",
+        help="with --system: nothing is frozen for longer; past 9 s nobody waits for it (11)",
     )
     return parser.parse_args()
 

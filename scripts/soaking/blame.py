@@ -18,8 +18,10 @@ GRACE_S = 6.0
 """How long a box's workers wait for an absent scheduler; who freezes or muddles for less is not noticed."""
 OFFER_S = 2.0
 """A grant that is used later has lapsed. If its model has been stopped since, the client is told so."""
-WORKER_GRACE_S = 6.5
-"""For so long a worker may be frozen, and keep its leases."""
+LISTENER_GRACE_S = 4.0
+"""So long a worker that says nothing keeps its leases, and so long a new scheduler waits for its greeting."""
+WORKER_GRACE_S = 5.0 + LISTENER_GRACE_S
+"""For so long a worker may be frozen: it is not called silent at once."""
 
 
 def is_allowed(ended: Ended, faults: Sequence[Taken], earlier: Sequence[Taken]) -> bool:
@@ -55,7 +57,12 @@ def _explains(taken: Taken, ended: Ended, others: Iterable[Taken]) -> bool:
         case Kind.KILL, Part.CHILD:
             hurts = is_its_model
         case Kind.KILL, Part.SCHEDULER:
-            hurts = is_absence or _left_frozen(taken, ended, others) or _unwritten(ended, others)
+            hurts = (
+                is_absence
+                or _left_frozen(taken, ended, others)
+                or _unwritten(ended, others)
+                or _unheard(taken, ended, others)
+            )
         case Kind.FREEZE, Part.SCHEDULER:
             hurts = (is_absence and fault.lasts_s > GRACE_S) or (
                 is_lapsed and fault.lasts_s > OFFER_S
@@ -77,6 +84,16 @@ def _left_frozen(killed: Taken, ended: Ended, others: Iterable[Taken]) -> bool:
         (taken.fault.kind, taken.fault.part) == (Kind.FREEZE, Part.CHILD)
         and taken.fault.name == ended.asking.model
         and taken.at_s <= killed.at_s + _AFTERMATH_S
+        and killed.at_s <= taken.until_s
+        for taken in others
+    )
+
+
+def _unheard(killed: Taken, ended: Ended, others: Iterable[Taken]) -> bool:
+    """A new scheduler waits for greetings no longer than its grace; one that is lost again and again comes later."""
+    return ended.code in {*_OF_A_CHILD, "model_unloaded"} and any(
+        taken.fault.muddled.loses > 0.0
+        and taken.at_s <= killed.at_s + LISTENER_GRACE_S
         and killed.at_s <= taken.until_s
         for taken in others
     )

@@ -41,7 +41,11 @@ _BUDGET_GB = 7
 _KEYS: dict[str, Any] = {
     "vramBudgetGB": _BUDGET_GB,
     "schedulerGraceMs": blame.GRACE_S * 1000,
-    "scheduler": {"listenerGraceMs": 1500, "offerTimeoutMs": blame.OFFER_S * 1000, "holdMs": 700},
+    "scheduler": {
+        "listenerGraceMs": blame.LISTENER_GRACE_S * 1000,
+        "offerTimeoutMs": blame.OFFER_S * 1000,
+        "holdMs": 700,
+    },
 }
 _QUIET_WITHIN_S = 60.0
 _SPOILED_JOB_S = 130.0
@@ -50,7 +54,7 @@ _WILD_ROUNDS, _CALM_ROUNDS = 25, 15
 """In turn. In calm ones only children are hurt, so that the rest lives long enough to be seen growing."""
 
 
-def soak(seed: int, is_over: Callable[[], bool], tally: Tally, *, longest_s: float = 9.0) -> None:
+def soak(seed: int, is_over: Callable[[], bool], tally: Tally, *, longest_s: float = 11.0) -> None:
     """Round after round; one of each kind at the least.
 
     Args:

@@ -111,7 +111,7 @@ class Stakes:
     kinds: Sequence[Kind] = tuple(Kind)
     first: Kind | None = None
     parts: Collection[Part] = tuple(Part)
-    longest_s: float = 9.0
+    longest_s: float = 11.0
 
 
 def plan(dice: random.Random, stakes: Stakes) -> Plan:
@@ -193,5 +193,5 @@ def _fault(dice: random.Random, kind: Kind, stakes: Stakes) -> Fault:
 
 def _spell(dice: random.Random, longest_s: float) -> float:
     """Of a freeze: within a heartbeat, past the one that cuts connections, or past all graces."""
-    shortest, longest = dice.choices([(0.05, 0.7), (1.3, 3.0), (5.5, 9.0)], [4, 4, 1])[0]
+    shortest, longest = dice.choices([(0.05, 0.7), (1.3, 3.0), (5.5, 11.0)], [4, 4, 1])[0]
     return min(dice.uniform(shortest, longest), longest_s)

@@ -32,7 +32,7 @@ SCHEDULER = done(Kind.KILL, Part.SCHEDULER)
 STILL_CHILD = done(Kind.FREEZE, Part.CHILD, "m", at_s=1.0, lasts_s=3.0)
 STILL_WORKER = done(Kind.FREEZE, Part.WORKER, "main", at_s=1.0, lasts_s=3.0)
 STILL_SCHEDULER = done(Kind.FREEZE, Part.SCHEDULER, at_s=1.0, lasts_s=3.0)
-DEAD_WORKER = done(Kind.FREEZE, Part.WORKER, "main", at_s=1.0, lasts_s=8.0)
+DEAD_WORKER = done(Kind.FREEZE, Part.WORKER, "main", at_s=1.0, lasts_s=10.0)
 DEAD_SCHEDULER = done(Kind.FREEZE, Part.SCHEDULER, at_s=1.0, lasts_s=8.0)
 LOSS = done(Kind.MUDDLE, at_s=1.0, lasts_s=3.0, loses=0.1)
 DELAY = done(Kind.MUDDLE, at_s=1.0, lasts_s=3.0)
@@ -97,6 +97,16 @@ MAY = {
     "other ports have not": ("m side", 0, 9, "refused", FAILED, [DEAD_WORKER], False),
     "who loses messages seems away": ("m main", 0, 9, "refused", AWAY, [LOSS], True),
     "who delays them does not": ("m main", 0, 9, "refused", AWAY, [DELAY], False),
+    "a greeting that is lost comes too late": (
+        "m main",
+        0,
+        9,
+        "refused",
+        FAILED,
+        [LOSS, SCHEDULER],
+        True,
+    ),
+    "one that is late does not": ("m main", 0, 9, "refused", FAILED, [DELAY, SCHEDULER], False),
     "a stolen port fails nobody": ("m main", 0, 3, "refused", LOAD, [THEFT], False),
     "a full disk fails nobody": ("m main", 0, 3, "refused", LOAD, [FULL], False),
     "an odd code is not explained": ("m main", 0, 3, "refused", "internal_error", ALL, False),
