@@ -25,7 +25,7 @@ class ControlSection(Section):
     """Control over TCP."""
 
     bind: Text = Field(default="", description="tcp://HOST:PORT")
-    curve: CurveSection = Field(default_factory=CurveSection)
+    curve: CurveSection = Field(default_factory=CurveSection, description="its keys")
 
 
 CONTROL: Mapping[str, type[Section]] = {"control": ControlSection, "control.curve": CurveSection}

@@ -27,11 +27,14 @@ Trust = Annotated[
 class PeerTimeoutsSection(Section):
     """How long a peer may take."""
 
-    connect: SomeSeconds = 10.0
+    connect: SomeSeconds = Field(default=10.0, description="in seconds, until a connection stands")
     response_header: Seconds = Field(
-        default=0.0, description="from the request to the first byte of the answer; 0 = for ever"
+        default=0.0,
+        description="in seconds, from the request to the first byte of the answer; 0 = for ever",
     )
-    tls_handshake: Seconds = Field(default=10.0, description="over https, beside connect")
+    tls_handshake: Seconds = Field(
+        default=10.0, description="in seconds; over https, beside connect"
+    )
     expect_continue: Seconds = Field(default=1.0, description="without meaning: never waited for")
     keepalive: Seconds = Field(
         default=0.0,
@@ -59,8 +62,12 @@ class PeerSection(Section):
     trust: Trust = ""
     api_key: Text = Field(default="", repr=False, description="sent in place of the client's")
     models: Texts = Field(default_factory=list, description="as the peer calls them")
-    filters: PeerFiltersSection = Field(default_factory=PeerFiltersSection)
-    timeouts: PeerTimeoutsSection = Field(default_factory=PeerTimeoutsSection)
+    filters: PeerFiltersSection = Field(
+        default_factory=PeerFiltersSection, description="what is changed in requests"
+    )
+    timeouts: PeerTimeoutsSection = Field(
+        default_factory=PeerTimeoutsSection, description="how long it may take"
+    )
 
 
 class HostModelSection(Section):

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import AliasChoices, BeforeValidator, Field
 
-from qmsup.config.foreign import CompatSection, TimeoutsSection
+from qmsup.config.foreign import NO_EFFECT, CompatSection, TimeoutsSection
 from qmsup.config.section import (
     Flag,
     Gigabytes,
@@ -33,7 +33,7 @@ class CapabilitiesSection(Section):
         description="image or video: nothing but its like is loaded while it works",
     )
     tools: Flag = Field(default=False, description="it can call functions")
-    reranker: Flag = False
+    reranker: Flag = Field(default=False, description="it ranks documents")
     context: int = Field(default=0, ge=0, le=1_000_000_000, description="in tokens; 0 = not told")
 
 
@@ -78,8 +78,8 @@ class ModelSection(Section):
     kind: Literal["llama-server", "sd-server", "generic"] | None = Field(
         default=None, description="default: guessed from the command's name"
     )
-    name: Text = ""
-    description: Text = ""
+    name: Text = Field(default="", description="told in /v1/models")
+    description: Text = Field(default="", description="told in /v1/models")
     aliases: Annotated[list[Alias], nothing_is_empty(list)] = Field(
         default_factory=list, description="other names clients may use"
     )
@@ -100,17 +100,26 @@ class ModelSection(Section):
         description="requests at once; 0 = the command's -np, else by kind",
     )
     queue_max: int | None = Field(
-        default=None, ge=0, le=1_000_000, description="requests that may wait"
+        default=None,
+        ge=0,
+        le=1_000_000,
+        description="requests that may wait; default: no limit but lineMax",
     )
-    est_vram_gb: Gigabytes = Field(default=0.0, alias="estVramGB")
+    est_vram_gb: Gigabytes = Field(
+        default=0.0,
+        alias="estVramGB",
+        description="what it takes on the GPUs, until that was measured; 0 = not known: its group decides",
+    )
     est_ram_gb: Gigabytes = Field(
         default=0.0,
         alias="estRamGB",
-        description="all of it in the RAM pool, else what it offloads",
+        description="what it takes of RAM: all of it with pool: ram, else what it offloads",
     )
-    health_check_timeout: SomeSeconds | None = None
+    health_check_timeout: SomeSeconds | None = Field(
+        default=None, description="in seconds; default: the top level's"
+    )
     unload_timeout: Seconds | None = Field(
-        default=None, description="from TERM to KILL; 0 = the top level's"
+        default=None, description="in seconds, from TERM to KILL; 0 = the top level's"
     )
     ttl: Annotated[float, Field(ge=-1, le=1e9)] = Field(
         default=-1.0,
@@ -119,10 +128,14 @@ class ModelSection(Section):
     use_model_name: Text = Field(
         default="", description="what the child reads as the request's model"
     )
-    capabilities: CapabilitiesSection = Field(default_factory=CapabilitiesSection)
-    filters: FiltersSection = Field(default_factory=FiltersSection)
+    capabilities: CapabilitiesSection = Field(
+        default_factory=CapabilitiesSection, description="what it is good for"
+    )
+    filters: FiltersSection = Field(
+        default_factory=FiltersSection, description="what is changed in requests"
+    )
     metadata: Params = Field(default_factory=dict, description="told in /v1/models as it stands")
     send_loading_state: Flag | None = Field(default=None, description="default: the top level's")
-    timeouts: TimeoutsSection | None = None
-    compat: CompatSection | None = None
+    timeouts: TimeoutsSection | None = Field(default=None, description=NO_EFFECT)
+    compat: CompatSection | None = Field(default=None, description=NO_EFFECT)
     macros: Macros = Field(default_factory=dict, description="over those of the top level")

@@ -24,4 +24,5 @@ def json_schema() -> dict[str, object]:
     if isinstance(places, dict):
         # The models give these a default, so that what is wrong beside a missing one is told too.
         places[ModelSection.__name__]["required"] = ["cmd"]
-    return {"$schema": _DIALECT, **schema, "title": "qmsup", "required": ["models"]}
+    some = [{"required": [key]} for key in ("models", "peers", "hosts")]
+    return {"$schema": _DIALECT, **schema, "title": "qmsup", "anyOf": some}

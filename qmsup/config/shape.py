@@ -76,8 +76,14 @@ class SchedulerSection(Section):
     line_max: int = Field(
         default=2048, ge=1, le=1_000_000, description="requests that may wait at once"
     )
-    offer_timeout_ms: SomeMillis = 5000.0
-    listener_grace_ms: Millis = 30_000.0
+    offer_timeout_ms: SomeMillis = Field(
+        default=5000.0,
+        description="a grant that its listener does not take up within so long goes to the next",
+    )
+    listener_grace_ms: Millis = Field(
+        default=30_000.0,
+        description="what a listener's worker uses is kept so long for it when it is not heard from",
+    )
     hold_ms: Millis = Field(
         default=10_000.0,
         description="an idle model is kept for a conversation that may come back; 0 = never",
@@ -105,7 +111,7 @@ class SchedulerSection(Section):
 class GroupSection(Section):
     """Which models make room for which."""
 
-    members: Texts = Field(default_factory=list)
+    members: Texts = Field(default_factory=list, description="models")
     swap: Flag = Field(default=True, description="one member at a time")
     exclusive: Flag = Field(default=True, description="loading a member stops other groups")
     persistent: Flag = Field(default=False, description="other groups never stop its members")
@@ -140,14 +146,20 @@ class StartupSection(Section):
 class HooksSection(Section):
     """What is done when something happens."""
 
-    on_startup: StartupSection = Field(default_factory=StartupSection, alias="on_startup")
+    on_startup: StartupSection = Field(
+        default_factory=StartupSection, alias="on_startup", description="once the scheduler runs"
+    )
 
 
 class Shape(ForeignKeys):
     """The whole file."""
 
-    models: Annotated[dict[str, ModelSection], nothing_is_empty(dict)] = Field(default_factory=dict)
-    groups: Annotated[dict[str, GroupSection], nothing_is_empty(dict)] = Field(default_factory=dict)
+    models: Annotated[dict[str, ModelSection], nothing_is_empty(dict)] = Field(
+        default_factory=dict, description="name, which clients ask for → what serves it"
+    )
+    groups: Annotated[dict[str, GroupSection], nothing_is_empty(dict)] = Field(
+        default_factory=dict, description="which models make room for which"
+    )
     matrix: Annotated[MatrixSection | None, nothing_is_empty(dict)] = Field(
         default=None, description="instead of groups"
     )
@@ -163,19 +175,29 @@ class Shape(ForeignKeys):
     routes: Annotated[dict[str, RouteSection], nothing_is_empty(dict)] = Field(
         default_factory=dict, description="a name, or a template such as agent-*, for /route/NAME/"
     )
-    scheduler: SchedulerSection = Field(default_factory=SchedulerSection)
+    scheduler: SchedulerSection = Field(
+        default_factory=SchedulerSection, description="how requests wait"
+    )
     control: ControlSection | None = Field(
         default=None, description="control over TCP, beside the socket that is always there"
     )
-    hooks: HooksSection = Field(default_factory=HooksSection)
+    hooks: HooksSection = Field(
+        default_factory=HooksSection, description="what is done when something happens"
+    )
     macros: Macros = Field(default_factory=dict, description="${NAME} in the texts of this file")
     api_keys: Annotated[list[Key], nothing_is_empty(list)] = Field(
         default_factory=list, repr=False, description="empty = open"
     )
     vram_budget_gb: Gigabytes = Field(
-        default=0.0, alias="vramBudgetGB", description="0 = no budget"
+        default=0.0,
+        alias="vramBudgetGB",
+        description="what models may use of the GPUs together; 0 = no budget",
     )
-    ram_budget_gb: Gigabytes = Field(default=0.0, alias="ramBudgetGB", description="0 = no budget")
+    ram_budget_gb: Gigabytes = Field(
+        default=0.0,
+        alias="ramBudgetGB",
+        description="the same of RAM, with what GPU models offload; 0 = no budget",
+    )
     oom_guard_reserve_gb: Gigabytes = Field(
         default=1.0,
         alias="oomGuardReserveGB",
@@ -185,29 +207,48 @@ class Shape(ForeignKeys):
         default=30_000.0,
         description="so long models may hold more than others leave before idle ones are unloaded",
     )
-    oom_guard_evict: Flag = Field(default=True, description="whether they are")
+    oom_guard_evict: Flag = Field(default=True, description="whether they are unloaded then")
     start_port: int = Field(default=5800, ge=1, le=65_535, description="the first ${PORT} tried")
     on_exit: Literal["keep", "stop"] = Field(
-        default="stop", description="children, when the scheduler ends"
+        default="stop", description="what becomes of the models when the scheduler ends"
     )
     include_aliases_in_list: Flag = Field(
         default=False, description="whether /v1/models lists aliases as models of their own"
     )
-    send_loading_state: Flag = False
-    loading_remarks: Flag = True
-    health_check_timeout: SomeSeconds = 120.0
-    unload_timeout: Seconds = 10.0
+    send_loading_state: Flag = Field(
+        default=False, description="streaming clients are told while they wait"
+    )
+    loading_remarks: Flag = Field(default=True, description="with a remark now and then")
+    health_check_timeout: SomeSeconds = Field(
+        default=120.0, description="in seconds; a model that takes longer to be ready is ended"
+    )
+    unload_timeout: Seconds = Field(default=10.0, description="in seconds; from TERM to KILL")
     global_ttl: Seconds = Field(
         default=0.0,
         alias="globalTTL",
         description="seconds; the ttl of models that say none, 0 = never",
     )
-    max_body_mb: float = Field(default=256.0, alias="maxBodyMB", gt=0, le=1_000_000)
-    scheduler_grace_ms: Millis = 15_000.0
-    shutdown_drain_ms: Millis = 5000.0
-    log_level: Literal["debug", "info", "warn", "warning", "error"] = "info"
-    log_format: Literal["auto", "text", "json"] = "auto"
-    access_log: Flag = True
+    max_body_mb: float = Field(
+        default=256.0,
+        alias="maxBodyMB",
+        gt=0,
+        le=1_000_000,
+        description="a larger request is refused (413)",
+    )
+    scheduler_grace_ms: Millis = Field(
+        default=15_000.0,
+        description="requests wait so long for a scheduler that is away, then 503",
+    )
+    shutdown_drain_ms: Millis = Field(
+        default=5000.0, description="at the end, requests under way have so long to finish"
+    )
+    log_level: Literal["debug", "info", "warn", "warning", "error"] = Field(
+        default="info", description="the least that is written"
+    )
+    log_format: Literal["auto", "text", "json"] = Field(
+        default="auto", description="auto: text on a terminal, else json"
+    )
+    access_log: Flag = Field(default=True, description="a line for each request")
 
 
 SECTIONS: Mapping[str, type[Section]] = {

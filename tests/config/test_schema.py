@@ -44,6 +44,14 @@ def _unknown(value: Value, schema: dict[str, object], root: dict[str, object]) -
     return found
 
 
+def _lacks(schema: dict[str, object], document: dict[str, object]) -> list[str]:
+    """The keys of which a document would need one, and has none."""
+    ways = schema["anyOf"]
+    assert isinstance(ways, list)
+    needed = [key for way in ways for key in way["required"]]
+    return [] if any(key in document for key in needed) else needed
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.name)
 def test_the_examples_have_the_schemas_keys(path: Path) -> None:
     schema = json_schema()
@@ -65,6 +73,20 @@ def test_every_key_of_a_section_is_in_the_schema(place: str) -> None:
 
     assert tuple(_dict(found["properties"])) == keys_of(section)
     assert found["additionalProperties"] is False
+
+
+@pytest.mark.parametrize("place", SECTIONS)
+def test_every_key_is_told_what_it_means(place: str) -> None:
+    units = {None, "in seconds", "in milliseconds", "in GB of 1024 MiB"}
+
+    bare = [name for name, f in SECTIONS[place].model_fields.items() if f.description in units]
+
+    assert bare == []
+
+
+def test_models_need_not_be_here() -> None:
+    assert _lacks(json_schema(), {"peers": {}}) == _lacks(json_schema(), {"hosts": {}}) == []
+    assert _lacks(json_schema(), {"groups": {}}) == ["models", "peers", "hosts"]
 
 
 def test_bounds_and_units_are_in_the_schema() -> None:
