@@ -37,9 +37,10 @@ def command(*, as_json: bool, timeout: float) -> None:
     """Show the models, what they use and what they do.
 
     A model that is `draining` is ready, ends what it has, and takes nothing new: it is being unloaded, is out of the
-    configuration, or has to make room for who has waited long. HOLD is how much longer a model is kept for a client that is likely to come back, or that it is pinned; TTL the
-    idle time left before it is unloaded. VRAM is what a model is charged. Once any was measured, a second table
-    tells its parts: the configuration's ESTIMATE, what was MEASURED and counts from then on, and the PEAK of the
+    configuration, or has to make room for who has waited long. HOLD is how much longer a model is kept for a client
+    that is likely to come back, or that it is pinned; TTL the idle time left before it is unloaded. VRAM is what a
+    model is charged. Once any was measured, a second table tells its parts: the configuration's ESTIMATE, what was
+    MEASURED and counts from then on, and the PEAK of the
     child that runs.
     """
     answer = options.ask("ps", within=timeout)
