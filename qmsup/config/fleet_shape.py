@@ -106,7 +106,7 @@ class RouteSection(Section):
     )
     affinity: Text = Field(
         default="conversation",
-        description="what stays on one host: a conversation, or all of the route",
+        description="what stays on one host: each conversation, or (route) all of the route",
     )
     queue: Flag = Field(
         default=True, description="false: requests are counted, and never wait or are refused"

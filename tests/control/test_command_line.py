@@ -167,3 +167,11 @@ def test_every_problem_of_a_configuration_is_a_line_on_stderr(qmsup: Run, places
 
 def test_the_schema_is_json(qmsup: Run) -> None:
     assert "properties" in json.loads(qmsup("check", "--schema").out)
+
+
+def test_the_keys_are_a_table_with_their_defaults(qmsup: Run) -> None:
+    heading, *lines = qmsup("check", "--keys").out.splitlines()
+
+    assert heading.split() == ["KEY", "DEFAULT", "MEANING"]
+    assert ["startPort", "5800", "the"] in [line.split()[:3] for line in lines]
+    assert len(json.loads(qmsup("check", "--keys", "--json").out)) == len(lines)
