@@ -1,6 +1,7 @@
 """`qmsup simulate`, as a person types it, on the examples that come with qmsup."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,27 @@ def test_every_example_runs_with_its_configuration(trace: Path) -> None:
     assert total.split()[0] == "all"
     assert "never answered" not in done.stdout
     assert len(EXAMPLES) == 3
+
+
+# What is typed on the page of the examples, with what is printed then.
+SHOWN = re.findall(
+    r"^```console\n\$ qmsup simulate ([^\n]+)\n([^$`].+?)^```$",
+    (TRACES / "README.md").read_text(),
+    re.MULTILINE | re.DOTALL,
+)
+
+
+@pytest.mark.parametrize(("arguments", "told"), SHOWN, ids=[typed for typed, _ in SHOWN])
+def test_the_page_of_the_examples_shows_what_is_printed(
+    arguments: str, told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(TRACES)
+
+    done = simulate(*arguments.split())
+
+    shown, is_cut, _ = told.partition("…\n")
+    assert done.stdout.startswith(shown) if is_cut else done.stdout == shown
+    assert len(SHOWN) == 5
 
 
 def test_two_agents_cost_two_loads_with_holds_and_forty_without() -> None:
