@@ -34,4 +34,6 @@ def test_the_few_values_that_a_key_may_have_are_named() -> None:
 
     assert meaning["onExit"].endswith(" (keep, stop)")
     assert meaning["models.NAME.kind"].endswith(" (llama-server, sd-server, generic)")
-    assert meaning["models.NAME.capabilities.in"].endswith(" (text, image, video, audio, embedding)")
+    assert meaning["models.NAME.capabilities.in"].endswith(
+        " (text, image, video, audio, embedding)"
+    )
