@@ -104,7 +104,7 @@ def _take_over(state: State, listener: Listener, live: LiveLease) -> bool:
         if known.listener == listener.worker:
             requests.accepted(state, live.request)
         else:
-            state.record("lease.anothers", request=live.request, because=listener.worker)
+            state.record("lease.not_its_own", request=live.request, because=listener.worker)
         return False
     if (waiter := listener.waiters.get(live.request)) is not None:
         waiting.leave(state, waiter)

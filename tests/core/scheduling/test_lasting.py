@@ -120,7 +120,7 @@ def test_the_lease_of_another_worker_is_no_further_use() -> None:
 
     desk.tell(_lasts())
 
-    assert desk.records()[-1].decision == "lease.anothers"
+    assert desk.records()[-1].decision == "lease.not_its_own"
     assert desk.scheduler.state.leases[LeaseId("r2")].listener == "w2"
 
 

@@ -136,7 +136,7 @@ def test_a_greeting_takes_no_lease_from_another_worker() -> None:
 
     desk.tell(greeting(worker="other", leases="r1:a1"))
 
-    assert [record.decision for record in desk.records()] == ["lease.anothers"]
+    assert [record.decision for record in desk.records()] == ["lease.not_its_own"]
     assert desk.say("r1 ends") == ""
 
 

@@ -49,7 +49,7 @@ def test_what_counts_is_to_be_remembered_once_for_each_size() -> None:
 def test_a_load_log_does_not_lower_what_telemetry_saw_and_telemetry_does() -> None:
     desk = Desk(spec_of("a b", sizes={"b": 500}, vram_budget=BUDGET))
     desk.tell(FootprintMeasured(model=A, argv=("child",), peak=MiB(800)))
-    counted = []
+    counted: list[int | None] = []
 
     for step in ("r1 asks a", "a1 ready", seen(700), "r1 ends", "peak a1 750", seen(900)):
         desk.say(step) if isinstance(step, str) else desk.tell(step)
@@ -105,7 +105,7 @@ def measured(*steps: str) -> list[int | None]:
     """What a was measured to take after each of these steps; it is charged 600, and readings go on."""
     desk = Desk(spec_of("a b", sizes={"a": 600, "b": 300}, vram_budget=BUDGET))
     desk.say("reading free=1000")
-    counted = []
+    counted: list[int | None] = []
     for words in steps:
         desk.say(words)
         counted.append(view_of(desk).measured)
