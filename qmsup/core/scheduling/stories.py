@@ -42,6 +42,14 @@ _SENTENCES = {
     "model.unpinned": "{model} was unpinned",
     "job.held": "a job began to use {model}: {because}",
     "job.ended": "a job that used {model} ended: {because}",
+    "job.kept": "a job goes on using {model} from before the scheduler started: {because}",
+    "unload.asked": "somebody asked to unload {model} ({because})",
+    "config.applied": "a new configuration is in force, and {model} is not in it",
+    "model.unlawful": "{model} is unloaded: nobody uses it, and it may not run beside what else does ({because})",
+    "lease.adopted": "{request} goes on using {model}",
+    "lease.lapsed": "{request} was granted {model}, and its listener did not take that up in time",
+    "lease.revived": "{request} uses {model} all the same: its listener took up the grant late",
+    "line.closes": "who waits for {model} is {because}: what has to stop takes nothing new till then",
 }
 """Decisions that are told in one way."""
 _SAID_AGAIN = frozenset({"arrived", "place"})
@@ -209,7 +217,11 @@ def _decision(record: Record, model: ModelId | None) -> str:
         who = "a load" if record.request is None else record.request
         return f"{who} waits: {wording.reason(record.because)} ({record.because})"
     if sentence := _SENTENCES.get(record.decision):
-        return sentence.format(model=record.model, because=record.because)
+        return sentence.format(
+            model=record.model or model,
+            request=record.request,
+            because=record.because,
+        )
     told = [record.decision]
     told += [name for name in (record.model, record.request) if name is not None]
     told += [f"stops {wording.listed(record.evicts)}"] if record.evicts else []

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from qmsup.core.scheduling import stories
+from qmsup.core.scheduling.effects import Record
 from qmsup.core.scheduling.events import (
     ConfigApplied,
     Event,
@@ -10,13 +11,14 @@ from qmsup.core.scheduling.events import (
     ListenerJoined,
     LiveLease,
     Outcome,
+    RequestAbandoned,
     RequestArrived,
     Use,
 )
 from qmsup.core.scheduling.lasting import UseLasted
 from qmsup.core.scheduling.stories import Turn
-from qmsup.ids import Incarnation, LeaseId, ListenerName, ModelId, RequestId, WorkerId
-from qmsup.units import MiB
+from qmsup.ids import EventNumber, Incarnation, LeaseId, ListenerName, ModelId, RequestId, WorkerId
+from qmsup.units import MiB, Seconds
 from tests.support.scheduling import Desk, event_of, spec_of
 
 W1 = WorkerId("w1")
@@ -147,7 +149,7 @@ def test_what_a_greeting_says_belongs_to_the_story() -> None:
     assert recorder.of("r1")[0] == "told of again by w1, which greeted"
     assert recorder.of("r0")[:2] == [
         "in use already, said w1, which greeted",
-        "lease.adopted, a, r0",
+        "r0 goes on using a",
     ]
     assert stories.model_of(RequestId("r1"), recorder.turns) == "a"
 
@@ -176,14 +178,31 @@ def test_a_model_s_story_is_what_was_decided_about_it() -> None:
     assert recorder.about("b")[-1] == "b could not be loaded: exited with 1"
 
 
-def test_a_load_given_up_and_decisions_without_words_are_told_too() -> None:
+def test_a_decision_that_there_is_no_sentence_for_is_told_as_it_was_recorded() -> None:
+    record = Record(
+        cause=EventNumber(1),
+        decision="new.kind",
+        model=ModelId("a"),
+        request=RequestId("r1"),
+        evicts=(ModelId("b"),),
+        because="why",
+    )
+    event = RequestAbandoned(request=RequestId("r1"))
+    turns = [Turn(EventNumber(1), Seconds(0.0), event, (record,))]
+
+    for model in "ab":
+        told = [sentence.text for sentence in stories.of_model(ModelId(model), turns)]
+        assert told == ["new.kind, a, r1, stops b, why"]
+
+
+def test_a_load_given_up_and_what_an_operator_asked_for_are_told_too() -> None:
     recorder = Recorder()
     recorder.say("r1 asks a", "r1 leaves", "load l1 b", "unload u1 a")
     recorder.tell(ConfigApplied(spec=spec_of("a", vram_budget=MiB(4))))
 
     assert "loading a was given up while loading" in recorder.about("a")
-    assert "unload.asked, stops a, at once" in recorder.about("a")
-    assert "config.applied, stops b" in recorder.about("b")
+    assert "somebody asked to unload a (at once)" in recorder.about("a")
+    assert "a new configuration is in force, and b is not in it" in recorder.about("b")
     waits = [text for text in recorder.about("b") if "waits" in text]
     assert waits == [
         "a load waits: another load under way meets what this one would load or stop (collides)"
