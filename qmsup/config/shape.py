@@ -216,9 +216,12 @@ class Shape(ForeignKeys):
         default=False, description="whether /v1/models lists aliases as models of their own"
     )
     send_loading_state: Flag = Field(
-        default=False, description="streaming clients are told while they wait"
+        default=False,
+        description="while a streaming client waits, comments (`: qm-status: loading`) tell it so; few programs show them",
     )
-    loading_remarks: Flag = Field(default=True, description="with a remark now and then")
+    loading_remarks: Flag = Field(
+        default=True, description="some of these comments are in a lighter tone"
+    )
     health_check_timeout: SomeSeconds = Field(
         default=120.0, description="in seconds; a model that takes longer to be ready is ended"
     )

@@ -26,7 +26,8 @@ def make_folders() -> None:
             places.make_private(folder)
             _try_to_write(folder)
         except OSError as error:
-            message = f"cannot use {folder} ({error.strerror}): set {variable} to a folder of yours"
+            why = "it is no folder" if isinstance(error, FileExistsError) else error.strerror
+            message = f"cannot use {folder} ({why}): set {variable} to a folder of yours"
             raise ConfigError((message,)) from None
     socket = places.scheduler_socket()
     if len(str(socket).encode()) > SOCKET_PATH_MAX:

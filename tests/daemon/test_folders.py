@@ -35,7 +35,7 @@ def test_a_file_in_the_way_is_named_with_the_variable_that_moves_the_folder(
 
     assert (
         refusal()
-        == f"cannot use {places / name} (File exists): set {variable} to a folder of yours"
+        == f"cannot use {places / name} (it is no folder): set {variable} to a folder of yours"
     )
 
 
