@@ -217,7 +217,7 @@ class Shape(ForeignKeys):
     )
     send_loading_state: Flag = Field(
         default=False,
-        description="while a streaming client waits, comments (`: qm-status: loading`) tell it so; chats seldom show them",
+        description="comments (`: qm-status: loading`) in a stream say that it waits; chats seldom show them",
     )
     loading_remarks: Flag = Field(
         default=True, description="some of these comments are in a lighter tone"
