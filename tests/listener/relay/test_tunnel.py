@@ -67,7 +67,7 @@ def test_what_either_side_says_reaches_the_other(
     assert b"Sec-WebSocket-Accept: x" in lines
     assert b"X-QM-Model: m" in lines
     assert both[1].hears(Done).outcome == "finished"
-    assert both[0].ends == [False]
+    both[0].until(lambda: both[0].ends == [False])
 
 
 def test_what_comes_along_with_the_101_is_passed_on_and_the_end_after_it(

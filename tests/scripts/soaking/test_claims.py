@@ -43,7 +43,8 @@ def test_servers_that_live_side_by_side_are_counted(servers: int, fits: bool) ->
         claims.close()
 
     assert (claims.excess == "") is fits
-    assert claims.excess.count("child.py") == (0 if fits else 3)
+    # One may not have become the server yet, and is called as its parent then.
+    assert claims.excess.count(" , ") == (0 if fits else 2)
 
 
 def test_those_of_a_dead_scheduler_count_and_the_dead_do_not() -> None:
