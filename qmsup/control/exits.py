@@ -44,8 +44,12 @@ def lines_of(error: QmsupError | OSError) -> tuple[str, ...]:
         case RefusedError(code=Code.CONFIG_INVALID | Code.MODEL_LOAD_FAILED):
             return tuple(str(error).splitlines())
         case RefusedError(code=Code.MODEL_NOT_FOUND) if "did you mean" not in str(error):
-            return (f"{error}; `qmsup ps` shows those there are",)
+            return (f"{_one_line(error)}; `qmsup ps` shows those there are",)
         case OSError(filename=str(name), strerror=str(why)):
             return (f"{name}: {why}",)
         case _:
-            return (" ".join(str(error).split()),)
+            return (_one_line(error),)
+
+
+def _one_line(error: QmsupError | OSError) -> str:
+    return " ".join(str(error).split())

@@ -237,7 +237,8 @@ def test_a_refusal_ends_with_1_and_its_words(
 
     ended = qmsup(*arguments)
 
-    assert (ended.code, ended.out, ended.err) == (1, "", "qmsup: no model 'chat'\n")
+    hint = "; `qmsup ps` shows those there are"
+    assert (ended.code, ended.out, ended.err) == (1, "", f"qmsup: no model 'chat'{hint}\n")
 
 
 @pytest.mark.parametrize("arguments", [("ps",), ("status",), ("load", "chat"), ("unload",)])
