@@ -30,6 +30,7 @@ from qmsup.spec import RouteSpec, Spec
 
 PREFIX = "/route/"
 HEADER = "HTTP_X_QM_ROUTE"
+_MOST_NAMED = 8
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _NOTHING = Fields()
 _NO_EDITS = Edits()
@@ -168,7 +169,9 @@ class Routes:
     def _route(self, name: str) -> RouteSpec:
         route = self._spec.route_named(name) if _NAME.fullmatch(name) else None
         if route is None or (self._shown is not None and route.name not in self._shown):
-            message = f"this port has no route {name[:64]!r}"
+            there = [r for r in self._spec.routes if self._shown is None or r in self._shown]
+            known = ", ".join(there[:_MOST_NAMED]) or "none"
+            message = f"this port has no route {name[:64]!r}; it has {known}"
             raise RequestError(Refusal(code=Code.ROUTE_NOT_FOUND, message=message))
         return route
 

@@ -250,7 +250,9 @@ def test_a_listener_serves_the_routes_that_it_names() -> None:
     assert isinstance(
         call(_app(AGENTS), environ_of("POST", f"/route/agent-1{CHAT}", body)), RelayOrder
     )
-    assert _answer(_app(AGENTS), "POST", f"/route/convo{CHAT}", body).code == "route_not_found"
+    refused = _answer(_app(AGENTS), "POST", f"/route/convo{CHAT}", body)
+    assert refused.code == "route_not_found"
+    assert refused.error["message"] == "this port has no route 'convo'; it has agent-*"
 
 
 def test_a_key_opens_a_route_for_its_models_only() -> None:
