@@ -52,7 +52,7 @@ from qmsup.core.lifecycle.events import (
     WorkSeen,
 )
 from qmsup.core.lifecycle.liveness import ANSWER_WITHIN, ASK_EVERY, Pulse
-from qmsup.core.lifecycle.pace import pause
+from qmsup.core.lifecycle.pace import pause, remembered
 from qmsup.core.lifecycle.phase import Phase
 from qmsup.core.lifecycle.timers import Limits, Timers, has_come
 from qmsup.ids import Incarnation
@@ -87,6 +87,7 @@ class Lifecycle:
         "_spawned_at",
         "_started_at",
         "_timers",
+        "_took",
         "_tries_left",
         "_will_retry",
         "limits",
@@ -109,6 +110,7 @@ class Lifecycle:
         self._spawned = Spawned()
         self._pulse = Pulse(self.limits.silent_looks)
         self._look_pause = _LOOK_AGAIN
+        self._took: tuple[Seconds, ...] = ()
 
     @property
     def incarnation(self) -> Incarnation | None:
@@ -233,6 +235,7 @@ class Lifecycle:
         match answer.readiness:
             case Readiness.READY:
                 self._is_ready(now)
+                self._took = remembered(self._took, Seconds(now - self._spawned_at))
                 return [EndProbe(), ReportReady(incarnation=self._incarnation)]
             case Readiness.NOT_YET:
                 self._probe_words = answer.words or self._probe_words
@@ -270,7 +273,7 @@ class Lifecycle:
         return self._kill(now, looks_again=False)
 
     def _next_probe(self, now: Seconds) -> Seconds:
-        return Seconds(now + pause(Seconds(now - self._spawned_at)))
+        return Seconds(now + pause(Seconds(now - self._spawned_at), self._took))
 
     def _exited(self, exited: Exited, now: Seconds) -> list[Effect]:
         if self.phase is not Phase.STOPPING:

@@ -108,6 +108,16 @@ def test_a_child_that_answers_is_ready() -> None:
     assert machine.wake_at == pytest.approx(0.02 + ASK_EVERY)
 
 
+def test_a_start_is_first_asked_about_when_the_last_one_was_nearly_ready() -> None:
+    machine = starting()
+    feed(machine, [READY], at=0.02)
+    feed(machine, [Unwanted(incarnation=ONE), Gone()], at=1.0)
+
+    feed(machine, [Wanted(incarnation=TWO), Spawned()], at=2.0)
+
+    assert machine.wake_at == pytest.approx(2.018)
+
+
 def test_wanted_while_starting_waits() -> None:
     assert feed(starting(), [Wanted(incarnation=ONE)]) == []
 
