@@ -21,6 +21,8 @@ from qmsup.ids import Epoch, ListenerName, RequestId, WorkerId
 from qmsup.listener.activity import Activity
 from qmsup.listener.asker import Asker, CountAt
 from qmsup.listener.leases import Leases
+from qmsup.listener.outbox import Outbox
+from qmsup.listener.promises import Promises, grant
 from qmsup.listener.questions import Questions, code_of
 from qmsup.listener.unanswered import FIRST_REPEAT, Unanswered
 from qmsup.log import Log
@@ -39,17 +41,12 @@ from qmsup.wire.listening import (
     Leave,
 )
 
-_MAX_DEFERRAL = Seconds(0.001)
-"""From one message to the next: what is not urgent travels with others where there are many, and at once otherwise."""
 _ACCEPTS_WITHIN = Seconds(0.02)
 """The scheduler waits for seconds for a lease to be accepted. Most small requests are done before that: then the
 word of their end says both, and the scheduler has an event less to deal with."""
 _NEVER = float("inf")
 _MAX_NAME = 80
 _RETRY_AFTER = Seconds(2.0)
-_BROKEN = Refusal(
-    code=Code.INTERNAL_ERROR, message="qmsup failed at this request; its log says why"
-)
 
 _log = Log("link")
 
@@ -73,14 +70,11 @@ class Link:
         self._dealer = DealerSocket(endpoint, self.worker.encode())
         self._open: dict[RequestId, Unanswered] = {}
         self._leases: Leases[Asker] = Leases()
-        self._promised: dict[RequestId, tuple[Asker, Granted]] = {}
-        """Requests that go by a lease that was lent, when the turn ends."""
+        self._promises = Promises()
         self._questions = Questions()
         self.activity = Activity(listener)
         """Of requests that are over; told with the next beat."""
-        self._outbox: list[bytes] = []
-        self._urgent = False
-        self._sent_at = 0.0
+        self._outbox = Outbox()
         self._unaccepted: dict[RequestId, None] = {}
         """Leases that the scheduler has not been told are in use; in order."""
         self._accept_at = 0.0
@@ -123,9 +117,9 @@ class Link:
 
     def take_questions(self) -> None:
         """Send what other threads asked, after all that has happened: an answer may count it."""
-        self._outbox += self.activity.take()
+        self._outbox.add_in_time(self.activity.take())
         for frame in self._questions.take_new():
-            self._send(frame)
+            self._outbox.add(frame)
 
     def flush(self, now: float) -> float | None:
         """Send what the turn has gathered, as one multipart.
@@ -133,7 +127,7 @@ class Link:
         Returns:
             Until when something is kept back at most, to travel with what comes next; None = nothing is.
         """
-        self._keep_promises()
+        self._promises.keep()
         if now >= self._leases.due:
             self._give_back(self._leases.overdue(now))
         if self._unaccepted:
@@ -142,15 +136,11 @@ class Link:
             elif now >= self._accept_at:
                 self._accept()
         while self._outbox:
-            may_wait_until = self._sent_at + _MAX_DEFERRAL
-            if now < may_wait_until and not self._urgent:
-                return min(may_wait_until, self._leases.due)
-            frames, self._outbox = self._outbox, []
-            self._urgent = False
-            self._sent_at = now
-            self._dealer.send(frames)
+            if (until := self._outbox.kept_until(now)) is not None:
+                return min(until, self._leases.due)
+            self._dealer.send(self._outbox.take(now))
             self.read()  # sending may swallow the descriptor's one notice
-            self._keep_promises()
+            self._promises.keep()
         due = self._accept_at if self._unaccepted else _NEVER
         due = min(due, self._leases.due)
         return None if due == _NEVER else due
@@ -159,50 +149,50 @@ class Link:
         """Beat; repeat what is unanswered; give up what has waited for an absent scheduler too long."""
         self._accept()  # first: the beat counts them among the held
         beat = Beat(waiting=len(self._open), held=len(self._leases), configured=self._configured)
-        self._send(codec.encode(beat))
-        self._outbox += self.activity.take()
+        self._outbox.add(codec.encode(beat))
+        self._outbox.add_in_time(self.activity.take())
         late: list[Unanswered] = []
         for entry in self._open.values():
             if entry.is_given_up(now, self.grace):
                 late.append(entry)
             elif entry.is_to_be_repeated(now):
-                self._send(codec.encode(entry.ask))
+                self._outbox.add(codec.encode(entry.ask))
         for entry in late:
             self.leave(entry.ask.request)
             entry.asker.on_refused(self._absent())
         for frame in self._questions.take_late(now):
-            self._send(frame)
+            self._outbox.add(frame)
 
     def request(self, ask: Ask, asker: Asker, now: float) -> None:
         """Ask for a model; `asker` hears what becomes of it."""
-        if (grant := self._leases.use(ask, asker, now)) is not None:
-            # Not before the caller is done with it: the end of a request gives its connection back.
-            self._promised[ask.request] = (asker, grant)
+        if (again := self._leases.use(ask, asker, now)) is not None:
+            self._promises.make(asker, again)
             return
         self._open[ask.request] = Unanswered(ask, asker, now, now + FIRST_REPEAT)
-        self._send(codec.encode(ask))
+        self._outbox.add(codec.encode(ask))
 
     def leave(self, request: RequestId) -> None:
         """A waiting request is no more. A grant that crosses this is declined."""
         if self._open.pop(request, None) is not None:
-            self._send(codec.encode(Leave(request=request)))
-        elif self._promised.pop(request, None) is not None:
+            self._outbox.add(codec.encode(Leave(request=request)))
+        elif self._promises.drop(request) is not None:
             self._leases.leave(request)
 
     def done(self, request: RequestId, outcome: str, *, served: bool) -> None:
         """The work under a lease ended."""
-        self._promised.pop(request, None)
+        self._promises.drop(request)
         done = self._leases.end(request, outcome, served=served, now=time.monotonic())
         if done is not None:
             # May ride with what comes next, unless somebody here waits, perhaps for just this place.
             self._give_back((done,))
-            self._urgent = self._urgent or bool(self._open)
+            if self._open:
+                self._outbox.hurry()
 
     def close(self) -> None:
         """Give back what is only kept, send what is left, and close; threads that ask find no scheduler."""
         self._recall()
-        self._dealer.send([*self._outbox, *self.activity.take()])
-        self._outbox = []
+        self._outbox.add_in_time(self.activity.take())
+        self._dealer.send(self._outbox.take(time.monotonic()))
         self._dealer.close()
         self._questions.close()
 
@@ -218,37 +208,27 @@ class Link:
 
     # ---- inside
 
-    def _send(self, frame: bytes) -> None:
-        self._outbox.append(frame)
-        self._urgent = True
-
     def _give_back(self, over: Iterable[Done | Lasts]) -> None:
         for told in over:
             self._unaccepted.pop(told.request, None)
-            self._outbox.append(codec.encode(told))
-
-    def _keep_promises(self) -> None:
-        while self._promised:  # the end of one request may bring the next
-            promised, self._promised = self._promised, {}
-            for asker, grant in promised.values():
-                try:
-                    _grant(asker, grant)
-                except Exception:  # noqa: BLE001 - the same
-                    _log.exception("link.broken")
+            self._outbox.add_in_time((codec.encode(told),))
 
     def _recall(self) -> None:
         over = self._leases.recall()
         self._give_back(over)
-        self._urgent = self._urgent or bool(over)
+        if over:
+            self._outbox.hurry()
 
     def _accept(self) -> None:
-        self._outbox += [codec.encode(Accepted(request=request)) for request in self._unaccepted]
+        self._outbox.add_in_time(
+            codec.encode(Accepted(request=request)) for request in self._unaccepted
+        )
         self._unaccepted.clear()
         self._accept_at = 0.0
 
     def _greet(self) -> None:
         now = time.monotonic()
-        self._send(
+        self._outbox.add(
             codec.encode(
                 Hello(
                     version=listening.VERSION,
@@ -298,20 +278,20 @@ class Link:
             case _:
                 assert_never(message)
 
-    def _take_grant(self, grant: Granted) -> None:
-        request = grant.request
+    def _take_grant(self, granted: Granted) -> None:
+        request = granted.request
         entry = self._open.pop(request, None)
         if entry is None:
             if request in self._leases:  # repeated, since an ask and its grant crossed
-                self._send(codec.encode(Accepted(request=request)))
+                self._outbox.add(codec.encode(Accepted(request=request)))
             else:
-                self._send(codec.encode(Declined(request=request)))
+                self._outbox.add(codec.encode(Declined(request=request)))
             return
-        self._leases.add(entry.ask, grant, entry.asker, time.monotonic())
+        self._leases.add(entry.ask, granted, entry.asker, time.monotonic())
         self._unaccepted[request] = None
-        if grant.epoch != self.epoch:
-            self._take_epoch(grant.epoch)
-        _grant(entry.asker, grant)
+        if granted.epoch != self.epoch:
+            self._take_epoch(granted.epoch)
+        grant(entry.asker, granted)
 
     def _take_places(self, moved: listening.Moved) -> None:
         for request, place in moved.places:
@@ -335,10 +315,10 @@ class Link:
     def _take_back_promise(self, lease: RequestId) -> None:
         """A request that would have gone by a lease that is void now has not begun: it is asked for."""
         ask = self._leases.ask_of(lease)
-        if ask is not None and (promise := self._promised.pop(ask.request, None)) is not None:
+        if ask is not None and (asker := self._promises.drop(ask.request)) is not None:
             self._leases.leave(ask.request)
             self._leases.forget(lease)
-            self.request(ask, promise[0], time.monotonic())
+            self.request(ask, asker, time.monotonic())
 
     def _take_epoch(self, epoch: Epoch) -> None:
         known, self.epoch = self.epoch, epoch
@@ -377,15 +357,6 @@ class Link:
 
 def _ignore(_version: str, _path: Path) -> None:
     """Stands in until somebody listens."""
-
-
-def _grant(asker: Asker, grant: Granted) -> None:
-    """Have a request begin, or end as one that broke: its lease would be in use for ever."""
-    try:
-        asker.on_granted(grant)
-    except Exception:  # noqa: BLE001 - the same
-        _log.exception("link.broken")
-        asker.on_cut(_BROKEN)
 
 
 def _refusal(message: listening.Refused | listening.CutOff) -> Refusal:

@@ -11,13 +11,14 @@ from typing import Protocol
 from qmsup.errors import Code, Refusal
 from qmsup.listener.errors import ERROR_NAME, sse_error
 from qmsup.listener.outcome import Reading
-from qmsup.listener.relay.framing import Chunked, Counted, Framing, FramingError, NoBody
+from qmsup.listener.relay.framing import Chunked, Counted, Framing, FramingError, Head, NoBody
 
 LAST_CHUNK = b"0\r\n\r\n"
 _PARTING = b"\n\n"
 """Keeps an event apart from one that may have been cut in the middle."""
 _MAX_COLLECTED = 64 * 1024
 _SHOWN = 300
+_SUCCESS = range(200, 300)
 
 
 class Delivery(Protocol):
@@ -223,3 +224,31 @@ class Enclosed:
         except ValueError:
             return False
         return isinstance(said, dict) and "error" in said
+
+
+def passing_on(
+    head: Head, *, is_http11: bool, reading: Reading | None
+) -> tuple[Passing | Rewrapped, bool]:
+    """How an answer reaches a client that has heard nothing yet, and whether it does as it came."""
+    is_event_stream = head.lines.is_event_stream
+    if is_http11 or type(head.framing) is not Chunked:
+        return Passing(head.framing, is_event_stream=is_event_stream, reading=reading), True
+    bare = Rewrapped(head.framing, is_event_stream=is_event_stream, chunked=False, reading=reading)
+    return bare, False
+
+
+def put_behind(
+    head: Head, *, chunked: bool, reading: Reading | None, names_errors: bool
+) -> Rewrapped | Enclosed:
+    """How an answer goes on with an event stream that has begun without it."""
+    is_error = head.lines.status not in _SUCCESS
+    if head.lines.is_event_stream and not is_error:
+        return Rewrapped(head.framing, is_event_stream=True, chunked=chunked, reading=reading)
+    return Enclosed(
+        head.framing,
+        status=head.lines.status,
+        is_error=is_error,
+        chunked=chunked,
+        reading=reading,
+        names_errors=names_errors,
+    )

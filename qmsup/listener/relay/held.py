@@ -11,16 +11,18 @@ from collections.abc import Callable
 from functools import partial
 
 from qmsup.errors import Refusal
-from qmsup.ids import HostName, RequestId
+from qmsup.ids import RequestId
 from qmsup.listener.outcome import Outcome
 from qmsup.listener.relay.account import Account
-from qmsup.listener.relay.asks import ask_of, granted_to, remote_of
+from qmsup.listener.relay.asks import granted_to
 from qmsup.listener.relay.connecting import Way, too_late
-from qmsup.listener.relay.heir import LOOK_AGAIN, Heir, heir_of
+from qmsup.listener.relay.course import Course
+from qmsup.listener.relay.heir import LOOK_AGAIN
 from qmsup.listener.relay.home import Home
 from qmsup.listener.relay.lingering import part
-from qmsup.listener.relay.machine import Ending, Exchange, Phase
-from qmsup.listener.relay.order import RelayOrder, Remote, whole_head
+from qmsup.listener.relay.machine import Exchange
+from qmsup.listener.relay.order import RelayOrder
+from qmsup.listener.relay.phases import Ending, Phase
 from qmsup.listener.relay.sending import Sending
 from qmsup.listener.relay.tunnel import STALLED_AFTER, Tunnel
 from qmsup.units import Seconds
@@ -35,7 +37,6 @@ _READABLE = _IN | _BROKEN
 _BODY = Phase.BODY
 _READ = 64 * 1024
 """Below malloc's threshold for mapping memory: a larger buffer costs three system calls a read."""
-_TRIES = 2
 _RETRY_PAUSE = Seconds(0.025)
 
 
@@ -43,10 +44,9 @@ class Held:
     """See the module. It is the link's Asker for its request."""
 
     __slots__ = (
-        "_account", "_exchange", "_fd", "_give_back", "_heir", "_home", "_is_over", "_is_paused",
-        "_is_reported", "_link", "_loop", "_order", "_remote", "_rest", "_sending",
-        "_sent", "_sock", "_tried", "_tries", "_tunnel", "_upstream", "_upstream_fd",
-        "_waits_since", "_way", "_where", "request",
+        "_account", "_course", "_exchange", "_fd", "_give_back", "_home", "_is_over", "_is_paused",
+        "_is_reported", "_link", "_loop", "_rest", "_sending", "_sent", "_sock", "_tunnel",
+        "_upstream", "_upstream_fd", "_waits_since", "_way", "request",
     )  # fmt: skip
 
     def __init__(
@@ -66,20 +66,15 @@ class Held:
         self._sock = sock
         self._fd = sock.fileno()
         self._exchange = exchange
-        self._order: RelayOrder | None = order
+        self._course = Course(order)
         self._give_back = give_back
         self._upstream: socket.socket | None = None
         self._upstream_fd = -1
         self._way: Way | None = None
         self._sending: Sending | None = None
-        self._remote: Remote | None = None
-        self._tried: tuple[HostName, ...] = ()
-        self._where = ""
         self._rest = b""
         self._waits_since = loop.now
         self._sent = 0
-        self._tries = 0
-        self._heir: Heir | None = None
         self._tunnel: Tunnel | None = None
         self._is_paused = False
         self._is_reported = False
@@ -101,15 +96,12 @@ class Held:
         self._exchange.granted(grant)
         self._account.waited_ms = grant.waited_ms
         self._account.host = grant.host
-        self._remote = None if self._order is None else remote_of(self._order, grant.host)
-        self._where = grant.upstream
-        self._heir = heir_of(self._order, self._remote, self._link)
-        self._tries = 0
+        self._course.granted(grant, self._link)
         self._connect()
 
     def go_to_peer(self) -> None:
         """It is for a peer, which needs no grant."""
-        order = self._order
+        order = self._course.order
         if order is not None and order.peer is not None and not self._is_over:
             self.on_granted(granted_to(order.peer, order))
 
@@ -139,7 +131,7 @@ class Held:
                 self._leave()
             return
         if exchange.phase is Phase.CONNECTING:
-            late = too_late(self._sending, self._remote, now - self._waits_since)
+            late = too_late(self._sending, self._course.remote, now - self._waits_since)
             if late:
                 self._give_up_on(late)
                 return
@@ -246,14 +238,13 @@ class Held:
     # ---- the upstream's side
 
     def _connect(self) -> None:
-        if (order := self._order) is None:  # ended meanwhile
+        course = self._course
+        if (sending := course.begin()) is None:  # ended meanwhile
             return
-        self._tries += 1
         self._waits_since = self._loop.now
-        self._sending = Sending(whole_head(order, self._remote, self._where), order.body)
-        where = order.via if order.via and self._remote is None else self._where
-        self._way = Way(self._loop, self._reached, self._lose, self._remote, turn=self._tries - 1)
-        self._way.begin(self._home.names, where)
+        self._sending = sending
+        self._way = Way(self._loop, self._reached, self._lose, course.remote, turn=course.turn)
+        self._way.begin(self._home.names, course.door)
 
     def _reached(self, upstream: socket.socket) -> None:
         self._way = None
@@ -306,7 +297,7 @@ class Held:
         if data:
             if not self._account.first_at:
                 self._account.first_at = self._loop.now
-                self._drop_order()
+                self._course.drop()
             said = exchange.receive(data)
             if exchange.phase is _BODY:  # nearly all of a stream
                 if said:
@@ -326,22 +317,21 @@ class Held:
 
     def _lose(self, error: OSError) -> None:
         """The connection to the upstream could not be made, or broke."""
-        if isinstance(error, ConnectionRefusedError) and self._order is not None:
+        course = self._course
+        if isinstance(error, ConnectionRefusedError) and course.order is not None:
             self._close_upstream()
-            if self._tries < _TRIES:
+            if course.may_try_again:
                 self._loop.after(_RETRY_PAUSE, self._connect)
             else:
-                self._give_up_on(f"{self._where} refuses connections", is_unheard=True)
+                self._give_up_on(f"{course.where} refuses connections", is_unheard=True)
             return
-        said = "the connection broke" if self._upstream else f"no connection to {self._where}"
+        said = "the connection broke" if self._upstream else f"no connection to {course.where}"
         self._give_up_on(f"{said} ({error.strerror or error})")
 
     def _sent_all(self) -> None:
-        """The request is out. On a route it is kept until the answer begins: another host may have to do it."""
         self._sending = None
         self._waits_since = self._loop.now
-        if self._order is not None and self._order.way is None and not self._order.via:
-            self._drop_order()
+        self._course.sent()
 
     def _give_up_on(self, reason: str, *, is_unheard: bool = False) -> None:
         """The upstream is lost: another host answers, or the client is told."""
@@ -349,28 +339,28 @@ class Held:
             self._say(self._exchange.upstream_lost(reason))
 
     def _goes_elsewhere(self, *, is_unheard: bool = False) -> bool:
-        """Ask for another host of the route, or once more where nobody was (a grant may be old), before an answer."""
-        order, exchange = self._order, self._exchange
-        if order is None or exchange.served or self._is_over:
+        """Ask again, if that makes sense, before an answer."""
+        course = self._course
+        if course.order is None or self._exchange.served or self._is_over:
             return False
-        if self._heir is not None:
+        if course.heir is not None:
             self._close_upstream()
             self._loop.after(LOOK_AGAIN, self._look_for_heir)
-            return self._heir.is_awaited(self._loop.now)
-        if order.way is None and not (is_unheard and order.peer is None and not self._tried):
+            return course.heir.is_awaited(self._loop.now)
+        if not course.leads_on(is_unheard=is_unheard):
             return False
         self._close_upstream()
-        self._tried += (HostName(self._account.host),)
-        exchange.returned()
+        self._exchange.returned()
         self._link.done(self.request, Outcome.FAILED, served=False)
-        self._link.request(ask_of(order, self._tried), self, self._loop.now)
+        self._link.request(course.ask_again(), self, self._loop.now)
         return True
 
     def _look_for_heir(self) -> None:
-        if self._order is not None and self._heir is not None and not self._heir.has_come():
+        course = self._course
+        if course.order is not None and course.heir is not None and not course.heir.has_come():
             self._give_up_on("the scheduler process has ended, and no other came")
             return
-        self._tries = 0
+        course.begin_anew()
         self._connect()
 
     def _close_upstream(self) -> None:
@@ -383,17 +373,10 @@ class Held:
             self._upstream = None
             self._is_paused = False
 
-    def _drop_order(self) -> None:
-        """The request is not needed any more, nor the file that may hold its body."""
-        if self._order is not None:
-            if not isinstance(self._order.body, bytes):
-                self._order.body.close()
-            self._order = None
-
     def _report(self) -> None:
         """The upstream's part is over: free it before the last bytes have reached the client."""
         self._close_upstream()
-        self._drop_order()
+        self._course.drop()
         if not self._is_reported:
             self._is_reported = True
             exchange = self._exchange

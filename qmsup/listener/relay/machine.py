@@ -9,22 +9,13 @@ No socket, no clock, no thread: bytes and happenings in, bytes for the client ou
 each call and does the rest. CONNECTING covers the request on its way to the child as well.
 """
 
-from enum import IntEnum
-
 from qmsup.errors import Code, Refusal, status_of
 from qmsup.listener.errors import error_response, sse_error
 from qmsup.listener.outcome import Dialect, Outcome, Reading, reading_of
 from qmsup.listener.placeholder import LOADING, Placeholder, waiting
-from qmsup.listener.relay.delivery import LAST_CHUNK, Delivery, Enclosed, Passing, Rewrapped, chunk
-from qmsup.listener.relay.framing import (
-    MAX_HEAD,
-    SWITCHES,
-    Chunked,
-    FramingError,
-    Head,
-    read_head,
-    read_interim,
-)
+from qmsup.listener.relay.delivery import LAST_CHUNK, Delivery, chunk, passing_on, put_behind
+from qmsup.listener.relay.framing import SWITCHES, FramingError, Head, HeadLines
+from qmsup.listener.relay.head_reader import HeadReader
 from qmsup.listener.relay.heads import (
     client_head,
     interim_heads,
@@ -33,35 +24,9 @@ from qmsup.listener.relay.heads import (
     switching_head,
 )
 from qmsup.listener.relay.order import RelayOrder
+from qmsup.listener.relay.phases import Ending, Phase
 from qmsup.spec import LOCAL
 from qmsup.wire.listening import Granted
-
-_SUCCESS = range(200, 300)
-_BLANK_LINE = len(b"\r\n\r\n")
-
-
-class Phase(IntEnum):
-    """Where a relayed request stands."""
-
-    ASKING = 0
-    WAITING = 1
-    CONNECTING = 2
-    HEAD = 3
-    BODY = 4
-    TUNNEL = 5
-    """Whatever comes on either side goes to the other as it is."""
-    DONE = 6
-
-
-class Ending(IntEnum):
-    """What becomes of the client's connection once everything was sent."""
-
-    KEEP = 0
-    """It can carry another request."""
-    CLOSE = 1
-    """It is closed in good order; a chunked or counted answer shows by itself whether it is whole."""
-    RESET = 2
-    """It is reset: an answer that only its close would end is not whole, and the client must not think so."""
 
 
 class Exchange:
@@ -76,13 +41,12 @@ class Exchange:
     """
 
     __slots__ = (
-        "_buffer",
         "_delivery",
         "_dialect",
         "_granted",
         "_head_is_out",
+        "_head_reader",
         "_host",
-        "_interim",
         "_is_delimited",
         "_is_http11",
         "_keeps_alive",
@@ -92,7 +56,6 @@ class Exchange:
         "_placeholder",
         "_reading",
         "_request",
-        "_upgrades",
         "ending",
         "outcome",
         "phase",
@@ -126,15 +89,13 @@ class Exchange:
         self._method = order.method
         self._dialect = order.dialect
         self._origin = order.origin
-        self._upgrades = order.upgrades and is_http11
+        self._head_reader = HeadReader(order.method, upgrades=order.upgrades and is_http11)
         self._is_http11 = is_http11
         self._keeps_alive = keeps_alive
         self._placeholder = placeholder
         self._head_is_out = False
         self._is_delimited = True
         self._reading: Reading | Outcome = Outcome.UNKNOWN
-        self._buffer = b""
-        self._interim = 0
         self._granted: Granted | None = None
         self._host: str | None = "local" if order.way is None else None
         self._delivery: Delivery | None = None
@@ -258,29 +219,18 @@ class Exchange:
 
     def _receive_head(self, data: bytes) -> bytes:
         self.phase = Phase.HEAD
-        buffer = self._buffer + data if self._buffer else data
-        head = read_head(buffer, method=self._method, upgrades=self._upgrades)
-        if isinstance(head, int):
-            self._buffer = buffer[head:]
-            return self._pass_interim(buffer[:head]) if head else b""
-        self._buffer = b""
-        start = head.length - len(head.text) - _BLANK_LINE
-        if start:
-            return self._pass_interim(buffer[:start]) + self._take(head, buffer)
-        return self._take(head, buffer)
+        interim, head, rest = self._head_reader.feed(data)
+        said = self._pass_interim(interim) if interim else b""
+        return said if head is None else said + self._take(head, rest)
 
-    def _pass_interim(self, interim: bytes) -> bytes:
-        self._interim += len(interim)
-        if self._interim > MAX_HEAD:
-            raise FramingError("it sends interim answers without end")
-        heads = read_interim(interim)
+    def _pass_interim(self, heads: list[HeadLines]) -> bytes:
         return interim_heads(heads) if self._is_http11 and not self._head_is_out else b""
 
-    def _take(self, head: Head, buffer: bytes) -> bytes:
+    def _take(self, head: Head, rest: bytes) -> bytes:
         if head.lines.status == SWITCHES:
             self.phase = Phase.TUNNEL
             self.status = SWITCHES
-            return switching_head(head, self._our_headers()) + buffer[head.length :]
+            return switching_head(head, self._our_headers()) + rest
         self._reading = reading_of(
             self._dialect,
             status=head.lines.status,
@@ -290,22 +240,12 @@ class Exchange:
         )
         if self._head_is_out:
             self.phase = Phase.BODY
-            return self._continue_placeholder(head, buffer[head.length :])
-        return self._begin(head, buffer[head.length :])
+            return self._continue_placeholder(head, rest)
+        return self._begin(head, rest)
 
     def _begin(self, head: Head, rest: bytes) -> bytes:
         reading = self._reading if isinstance(self._reading, Reading) else None
-        passes = self._is_http11 or type(head.framing) is not Chunked
-        delivery: Delivery = (
-            Passing(head.framing, is_event_stream=head.lines.is_event_stream, reading=reading)
-            if passes
-            else Rewrapped(
-                head.framing,
-                is_event_stream=head.lines.is_event_stream,
-                chunked=False,
-                reading=reading,
-            )
-        )
+        delivery, passes = passing_on(head, is_http11=self._is_http11, reading=reading)
         # What is broken from its start on can still be refused with a status of ours.
         body = delivery.feed(rest) if rest else b""
         self.phase = Phase.BODY
@@ -335,22 +275,12 @@ class Exchange:
         )
 
     def _continue_placeholder(self, head: Head, rest: bytes) -> bytes:
-        is_error = head.lines.status not in _SUCCESS
-        reading = self._reading if isinstance(self._reading, Reading) else None
-        delivery: Rewrapped | Enclosed
-        if head.lines.is_event_stream and not is_error:
-            delivery = Rewrapped(
-                head.framing, is_event_stream=True, chunked=self._is_http11, reading=reading
-            )
-        else:
-            delivery = Enclosed(
-                head.framing,
-                status=head.lines.status,
-                is_error=is_error,
-                chunked=self._is_http11,
-                reading=reading,
-                names_errors=self._dialect is Dialect.MESSAGES,
-            )
+        delivery = put_behind(
+            head,
+            chunked=self._is_http11,
+            reading=self._reading if isinstance(self._reading, Reading) else None,
+            names_errors=self._dialect is Dialect.MESSAGES,
+        )
         self._delivery = delivery
         said = delivery.feed(rest) if rest else delivery.ending()
         if delivery.is_complete:

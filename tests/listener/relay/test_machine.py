@@ -10,8 +10,9 @@ from qmsup.errors import Code, Refusal
 from qmsup.ids import Epoch, Incarnation, ModelId, RequestId
 from qmsup.listener.placeholder import Placeholder
 from qmsup.listener.relay.framing import Chunked, Head, read_head
-from qmsup.listener.relay.machine import Ending, Exchange, Phase
+from qmsup.listener.relay.machine import Exchange
 from qmsup.listener.relay.order import RelayOrder
+from qmsup.listener.relay.phases import Ending, Phase
 from qmsup.wire.listening import Granted
 from tests.support.upstreams import SSE_HEAD, chunked, plain
 

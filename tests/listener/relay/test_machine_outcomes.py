@@ -11,8 +11,9 @@ from qmsup.errors import Code, Refusal
 from qmsup.ids import Epoch, Incarnation, ModelId, RequestId
 from qmsup.listener.outcome import Dialect, Outcome
 from qmsup.listener.placeholder import Placeholder
-from qmsup.listener.relay.machine import Exchange, Phase
+from qmsup.listener.relay.machine import Exchange
 from qmsup.listener.relay.order import RelayOrder
+from qmsup.listener.relay.phases import Phase
 from qmsup.wire.listening import Granted
 from tests.support.upstreams import SSE_HEAD, chunked, plain
 
