@@ -61,12 +61,8 @@ class Log:
 
         The next line says in `left_out` how many were not written.
         """
-        ration = self._rations.setdefault(event, _Ration())
-        if ration.takes(time.monotonic()):
-            left_out, ration.left_out = ration.left_out, 0
+        if (left_out := self._left_out(event)) is not None:
             self.warning(event, **fields, left_out=left_out or None)
-        else:
-            ration.left_out += 1
 
     def error(self, event: str, **fields: object) -> None:
         """Something that failed."""
@@ -75,6 +71,20 @@ class Log:
     def exception(self, event: str, **fields: object) -> None:
         """Something that failed, with the traceback of the exception being handled."""
         self._logger.error(event, extra={_FIELDS: fields}, exc_info=True)  # noqa: LOG014 - called in handlers
+
+    def exception_again(self, event: str, **fields: object) -> None:
+        """The same about what may fail without end, told as seldom as what a peer sends."""
+        if (left_out := self._left_out(event)) is not None:
+            self.exception(event, **fields, left_out=left_out or None)
+
+    def _left_out(self, event: str) -> int | None:
+        """How many lines about it were not written since the last one; None = nor is this one."""
+        ration = self._rations.setdefault(event, _Ration())
+        if not ration.takes(time.monotonic()):
+            ration.left_out += 1
+            return None
+        left_out, ration.left_out = ration.left_out, 0
+        return left_out
 
 
 class _TextFormatter(logging.Formatter):

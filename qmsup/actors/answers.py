@@ -3,8 +3,10 @@
 import os
 import shlex
 from collections.abc import Mapping
+from dataclasses import asdict
 
 from qmsup import __version__
+from qmsup.actors import mishaps
 from qmsup.actors.life import Life
 from qmsup.core.scheduling import views
 from qmsup.core.scheduling.state import State
@@ -49,7 +51,7 @@ def reading(
 
 
 def status(state: State, life: Life) -> dict[str, object]:
-    """The scheduler process and its listeners' workers."""
+    """The scheduler process, its listeners' workers, and what of it has broken."""
     return {
         "pid": os.getpid(),
         "epoch": life.epoch,
@@ -66,6 +68,7 @@ def status(state: State, life: Life) -> dict[str, object]:
             }
             for listener in views.listeners(state)
         ],
+        "mishaps": [asdict(mishap) for mishap in mishaps.told()],
     }
 
 

@@ -13,9 +13,11 @@ import pykka
 from typing_extensions import override
 
 from qmsup.actors import finished, metrics
+from qmsup.actors.enduring import Enduring, QuestionLost
 from qmsup.actors.exposition import Gauges, exposition
 from qmsup.actors.feed import FeedActor, Look
 from qmsup.actors.finished import Finished, Row
+from qmsup.actors.gateway import Gateway
 from qmsup.actors.state_store import StateOnDisk
 from qmsup.actors.tallies import Tallies
 from qmsup.actors.turn_tallies import TurnTallies
@@ -78,14 +80,20 @@ class Booked:
     ask: AskId
     body: Mapping[str, object]
 
+    def tell(self, gateway: Gateway) -> None:
+        """Give it."""
+        gateway.reply(self.ask, self.body)
 
-class Bookkeeper(pykka.ThreadingActor):
-    """Tell it Reported, Wanted, MetricsAsked and ActivityAsked. It tells Booked."""
+
+class Bookkeeper(Enduring):
+    """Tell it Reported, Wanted, MetricsAsked and ActivityAsked. It tells Booked, or QuestionLost."""
+
+    PART = "books"
 
     def __init__(
         self,
         *,
-        tell: Callable[[Booked], None],
+        tell: Callable[[Booked | QuestionLost], None],
         publish: Callable[[Look], None],
         keep: Callable[[list[Row]], None],
         recall: Callable[[int], list[Row]],
@@ -108,7 +116,11 @@ class Bookkeeper(pykka.ThreadingActor):
         self._is_wanted = False
 
     @override
-    def on_receive(self, message: Reported | Wanted | MetricsAsked | ActivityAsked) -> None:
+    def begin(self) -> None:
+        self._recent.extend(self._recall(_RECENT))
+
+    @override
+    def take(self, message: object) -> None:
         match message:
             case Reported(listener=listener, requests=requests, known=known):
                 try:
@@ -124,14 +136,13 @@ class Bookkeeper(pykka.ThreadingActor):
                 rows = list(self._recent)[-limit:] if limit > 0 else []
                 told = [finished.told_of(row, to_all=False) for row in rows]
                 self._answer(ask, {"activity": told})
+            case _:
+                raise TypeError(type(message).__name__)
 
     @override
-    def on_start(self) -> None:
-        self._recent.extend(self._recall(_RECENT))
-
-    @override
-    def on_failure(self, *_: object) -> None:
-        _log.exception("books.failed")
+    def mend(self, message: object) -> None:
+        if isinstance(message, MetricsAsked | ActivityAsked):
+            self._say(QuestionLost(ask=message.ask))
 
     def _take(
         self, listener: ListenerName, requests: tuple[Finished, ...], known: frozenset[str]
@@ -162,8 +173,11 @@ class Bookkeeper(pykka.ThreadingActor):
             tallies.count(metrics.TOKENS, model, "out", by=request.tokens_out)
 
     def _answer(self, ask: AskId, body: Mapping[str, object]) -> None:
+        self._say(Booked(ask, body))
+
+    def _say(self, message: Booked | QuestionLost) -> None:
         with contextlib.suppress(pykka.ActorDeadError):  # the process is ending
-            self._tell(Booked(ask, body))
+            self._tell(message)
 
 
 class Books:
@@ -171,7 +185,7 @@ class Books:
 
     def __init__(
         self,
-        tell: Callable[[Booked], None],
+        tell: Callable[[Booked | QuestionLost], None],
         feed: pykka.ActorRef[FeedActor],
         store: StateOnDisk,
         epoch: Epoch,
@@ -222,7 +236,7 @@ class Books:
         self._say(ActivityAsked(ask, limit if isinstance(limit, int) else _RECENT))
 
     def _say(self, message: Reported | Wanted | MetricsAsked | ActivityAsked) -> None:
-        with contextlib.suppress(pykka.ActorDeadError):  # it broke, or the process is ending
+        with contextlib.suppress(pykka.ActorDeadError):  # the process is ending
             self._keeper.tell(message)
 
 

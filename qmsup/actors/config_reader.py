@@ -8,6 +8,7 @@ import pykka
 from typing_extensions import override
 
 from qmsup import config
+from qmsup.actors import mishaps
 from qmsup.actors.copies import Copy, keep_copy
 from qmsup.errors import ConfigError
 from qmsup.ids import AskId
@@ -74,6 +75,7 @@ class ConfigReader(pykka.ThreadingActor):
             problem = f"{self._folder}: cannot keep a copy of the file ({error.strerror})"
             return ConfigRefused(ask=ask, problems=(problem,))
         except Exception as error:  # noqa: BLE001 - the asker is to hear of our bug, and the next reload may do better
+            mishaps.note("reload", "the configuration file", error)
             _log.exception("config.broken")
             return ConfigRefused(ask=ask, problems=(f"a bug of qmsup: {error!r}; see its log",))
         for remark in found.remarks:

@@ -10,11 +10,14 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 import pykka
 from typing_extensions import override
 
+from qmsup import places
+from qmsup.actors.enduring import Enduring, QuestionLost
 from qmsup.actors.inbox import PollingInbox
 from qmsup.ids import AskId, Epoch
 from qmsup.log import Log
@@ -65,14 +68,17 @@ class Subscribed:
     seq: Mapping[str, int]
     state: Bodies
 
-    def body(self, endpoint: str, epoch: Epoch, decisions: Sequence[object]) -> dict[str, object]:
+    def body(self, epoch: Epoch, decisions: Sequence[object]) -> dict[str, object]:
         """What the client reads."""
+        endpoint = places.feed_endpoint()
         told = {"endpoint": endpoint, "epoch": epoch, "seq": self.seq, "state": self.state}
         return {**told, "decisions": decisions}
 
 
-class FeedActor(pykka.ThreadingActor):
+class FeedActor(Enduring):
     """Tell it looks. It tells who wants to look on, and the answers to clients."""
+
+    PART = "feed"
 
     def __init__(self, *, endpoint: str, epoch: Epoch, tell: Callable[[object], None]) -> None:
         """Made by the scheduler actor.
@@ -80,7 +86,7 @@ class FeedActor(pykka.ThreadingActor):
         Args:
             endpoint: where it publishes.
             epoch: of this life.
-            tell: takes FeedWanted and Subscribed.
+            tell: takes FeedWanted, Subscribed and QuestionLost.
         """
         super().__init__()
         self._inbox = cast("PollingInbox", self.actor_inbox)  # made below
@@ -97,14 +103,15 @@ class FeedActor(pykka.ThreadingActor):
         return PollingInbox()
 
     @override
-    def on_start(self) -> None:
+    def begin(self) -> None:
         try:
             self._socket = FeedSocket(self._endpoint)
         except OSError as error:
             # A box without a feed serves all the same.
             _log.error("feed.not_bound", endpoint=self._endpoint, because=error.strerror)
             return
-        self._inbox.watch(self._socket.fileno(), self._look_at_subscriptions, eager=True)
+        look = partial(self.attempt, "subscriptions", self._look_at_subscriptions)
+        self._inbox.watch(self._socket.fileno(), look, eager=True)
 
     @override
     def on_stop(self) -> None:
@@ -114,9 +121,15 @@ class FeedActor(pykka.ThreadingActor):
         self._inbox.close()
 
     @override
-    def on_receive(self, message: object) -> None:
+    def take(self, message: object) -> None:
         if isinstance(message, Look):
             self._publish(message)
+
+    @override
+    def mend(self, message: object) -> None:
+        self._known = {}  # whatever of it was told already: all of it is, with the next look
+        if isinstance(message, Look) and message.ask is not None:
+            self._say(QuestionLost(ask=message.ask))
 
     def _look_at_subscriptions(self) -> None:
         socket = self._socket
@@ -146,7 +159,7 @@ class FeedActor(pykka.ThreadingActor):
         if look.ask is not None:
             self._say(Subscribed(ask=look.ask, seq=dict(self._seq), state=look.bodies))
 
-    def _say(self, message: FeedWanted | Subscribed) -> None:
+    def _say(self, message: FeedWanted | Subscribed | QuestionLost) -> None:
         with contextlib.suppress(pykka.ActorDeadError):  # the process is ending
             self._tell(message)
 

@@ -10,6 +10,8 @@ from functools import partial
 import pykka
 from typing_extensions import override
 
+from qmsup.actors import mishaps
+from qmsup.actors.enduring import Enduring
 from qmsup.actors.host_news import HostSeen, WatchHosts
 from qmsup.actors.inbox import PollingInbox, TimeIsUp
 from qmsup.core.fleet.sights import Sight
@@ -40,8 +42,10 @@ class _Watched:
     was_healthy: bool | None = None
 
 
-class HostMonitor(pykka.ThreadingActor):
+class HostMonitor(Enduring):
     """Tell it WatchHosts."""
+
+    PART = "hosts"
 
     def __init__(
         self, *, hosts: Mapping[HostName, HostSpec], report: Callable[[HostSeen], None]
@@ -66,7 +70,8 @@ class HostMonitor(pykka.ThreadingActor):
         return PollingInbox()
 
     @override
-    def on_start(self) -> None:
+    def begin(self) -> None:
+        self._inbox.wake_at(_soon())
         self._watch(self._first)
 
     @override
@@ -76,7 +81,7 @@ class HostMonitor(pykka.ThreadingActor):
         self._inbox.close()
 
     @override
-    def on_receive(self, message: object) -> None:
+    def take(self, message: object) -> None:
         match message:
             case WatchHosts(hosts=hosts):
                 self._watch(hosts)
@@ -85,7 +90,11 @@ class HostMonitor(pykka.ThreadingActor):
             case TimeIsUp():
                 self._look_at_all()
             case _:
-                super().on_receive(message)
+                raise TypeError(type(message).__name__)
+
+    @override
+    def mend(self, message: object) -> None:
+        self._inbox.wake_at(_soon())
 
     def _watch(self, hosts: Mapping[HostName, HostSpec]) -> None:
         former = self._watched
@@ -100,10 +109,10 @@ class HostMonitor(pykka.ThreadingActor):
     def _look_at_all(self) -> None:
         for watched in self._watched.values():
             if not watched.is_asked:
-                watched.is_asked = True
                 looking = self._pool.submit(watched.looker.look)
+                watched.is_asked = True
                 looking.add_done_callback(partial(_tell, self.actor_ref.tell, watched.looker))
-        self._inbox.wake_at(Seconds(time.monotonic() + _EVERY) if self._watched else None)
+        self._inbox.wake_at(_soon() if self._watched else None)
 
     def _take(self, looked: _Looked) -> None:
         watched = next((w for w in self._watched.values() if w.looker is looked.looker), None)
@@ -124,6 +133,10 @@ class HostMonitor(pykka.ThreadingActor):
         self._report(HostSeen(sight=sight))
 
 
+def _soon() -> Seconds:
+    return Seconds(time.monotonic() + _EVERY)
+
+
 def _tell(tell: Callable[[_Looked], None], looker: Looker, done: Future[Sight]) -> None:
     """In the pool's thread: hand over what was seen."""
     if done.cancelled():  # the monitor has ended
@@ -132,6 +145,7 @@ def _tell(tell: Callable[[_Looked], None], looker: Looker, done: Future[Sight]) 
     with contextlib.suppress(pykka.ActorDeadError):
         try:
             sight = done.result()
-        except Exception:  # noqa: BLE001 - our bug, or an answer that nobody thought of
-            _log.exception("host.cannot_be_looked_at")
+        except Exception as error:  # noqa: BLE001 - our bug, or an answer that nobody thought of
+            mishaps.note(HostMonitor.PART, "a look", error)
+            _log.exception_again("host.cannot_be_looked_at")
         tell(_Looked(looker, sight))

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pykka._envelope import Envelope
+from typing_extensions import override
 
 from qmsup.units import Seconds
 
@@ -65,7 +66,10 @@ class PollingInbox:
         return not self._messages
 
     def get(self) -> Envelope[Any]:
-        """The next message, whatever its source; waits for it. Sources take turns, so that none starves another."""
+        """The next message, whatever its source; waits for it. Sources take turns, so that none starves another.
+
+        What a watch raises is raised by the message that it becomes: pykka looks after that, and not after this.
+        """
         while True:
             for _ in range(len(self._sources)):
                 source = self._sources[0]
@@ -129,8 +133,8 @@ class PollingInbox:
 
     def _from_eager(self) -> Envelope[Any] | None:
         for watch in [w for w in self._watches.values() if w.eager]:
-            if (message := watch.read()) is not None:
-                return Envelope(message)
+            if (envelope := _read(watch)) is not None:
+                return envelope
         return None
 
     def _from_ready(self) -> Envelope[Any] | None:
@@ -138,8 +142,8 @@ class PollingInbox:
             self._ready.extend(self._polled(0))
         while self._ready:
             watch = self._watches.get(self._ready.popleft())
-            if watch is not None and (message := watch.read()) is not None:
-                return Envelope(message)
+            if watch is not None and (envelope := _read(watch)) is not None:
+                return envelope
         return None
 
     def _polled(self, timeout_ms: int) -> list[int]:
@@ -154,3 +158,26 @@ class PollingInbox:
         due = max(self._deadline, self._hears_until)
         left_ms = (due - time.monotonic()) * 1000.0
         return min(_MAX_POLL_MS, max(0, int(left_ms) + 1))
+
+
+class _Raising(Envelope[Any]):
+    """Whoever asks for this message gets an exception instead."""
+
+    __slots__ = ("_error",)
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+        self.reply_to = None
+
+    @property
+    @override
+    def message(self) -> Any:
+        raise self._error
+
+
+def _read(watch: _Watch) -> Envelope[Any] | None:
+    try:
+        message = watch.read()
+    except Exception as error:  # noqa: BLE001 - an actor that dies here would be dead without a word
+        return _Raising(error)
+    return None if message is None else Envelope(message)

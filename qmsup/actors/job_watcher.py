@@ -20,6 +20,7 @@ import pykka
 from typing_extensions import override
 
 from qmsup import open_files
+from qmsup.actors import mishaps
 from qmsup.actors.inbox import PollingInbox, TimeIsUp
 from qmsup.actors.job_book import JobBook, JobRecord
 from qmsup.actors.job_calls import Calls, Turn
@@ -157,8 +158,9 @@ class JobWatcher(pykka.ThreadingActor):
     def _do(self, turn: Turn) -> None:
         try:
             turn.do()
-        except Exception:  # noqa: BLE001 - one job's misfortune must not end all the others
-            _log.exception("job.broken")
+        except Exception as error:  # noqa: BLE001 - one job's misfortune must not end all the others
+            mishaps.note("jobs", "one of them", error)
+            _log.exception_again("job.broken")
 
     def _plan(self) -> None:
         times = (self._calls.due, self._rounds.due)

@@ -33,15 +33,15 @@ class JournalFolder:
         Raises:
             OSError: they could not be written, or not all of them; the next try begins a line of its own.
         """
-        if self._file is None or self._size >= self._segment:
-            self._begin()
-        file = self._file
-        assert file is not None, "a segment has been begun"
         try:
+            if self._file is None or self._size >= self._segment:
+                self._begin()
+            file = self._file
+            assert file is not None, "a segment has been begun"
             left = memoryview(lines)
             while left:
                 left = left[file.write(left) :]
-        except OSError:
+        except BaseException:  # a bug of ours tears a line, too
             self.close()
             raise
         self._size += len(lines)

@@ -1,12 +1,12 @@
 """Writes the journal to disk in a thread of its own: a disk that is full or slow is no matter of the scheduler's."""
 
 import contextlib
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import pykka
 from typing_extensions import override
 
+from qmsup.actors.enduring import Enduring
 from qmsup.actors.journal_folder import JournalFolder
 from qmsup.log import Log
 
@@ -28,8 +28,10 @@ class Progress:
     is_in_trouble: bool = False
 
 
-class JournalWriter(pykka.ThreadingActor):
+class JournalWriter(Enduring):
     """Tell it lines to write, or a function to call once what was told before has been written."""
+
+    PART = "journal"
 
     def __init__(self, folder: JournalFolder, progress: Progress) -> None:
         super().__init__()
@@ -37,24 +39,34 @@ class JournalWriter(pykka.ThreadingActor):
         self._progress = progress
 
     @override
-    def on_receive(self, message: bytes | Callable[[], None]) -> None:
-        if not isinstance(message, bytes):
-            with contextlib.suppress(pykka.ActorDeadError):  # who wants to know has ended
-                message()
+    def take(self, message: object) -> None:
+        if isinstance(message, bytes):
+            self._write(message)
             return
+        assert callable(message), "told by JournalOnDisk"
+        with contextlib.suppress(pykka.ActorDeadError):  # who wants to know has ended
+            message()
+
+    @override
+    def mend(self, message: object) -> None:
+        if isinstance(message, bytes):
+            self._progress.is_in_trouble = True  # they are on no disk
+
+    @override
+    def on_stop(self) -> None:
+        self._folder.close()
+
+    def _write(self, lines: bytes) -> None:
         try:
-            self._folder.append(message)
+            self._folder.append(lines)
         except OSError as error:
             self._complain(error)
         else:
             if self._progress.is_in_trouble:
                 self._progress.is_in_trouble = False
                 _log.info("journal.written_again")
-        self._progress.dealt_with += len(message)
-
-    @override
-    def on_stop(self) -> None:
-        self._folder.close()
+        finally:
+            self._progress.dealt_with += len(lines)
 
     def _complain(self, error: OSError) -> None:
         """Once for a trouble, however long it lasts."""

@@ -14,6 +14,7 @@ from typing import assert_never
 import pykka
 from typing_extensions import override
 
+from qmsup.actors import mishaps
 from qmsup.actors.child_hands import ChildEnded, ChildHands, StopCommandEnded
 from qmsup.actors.inbox import PollingInbox, TimeIsUp
 from qmsup.actors.progress_watch import ProgressSaw, ProgressWatch
@@ -50,6 +51,8 @@ _TERM_AGAIN = Seconds(2.0)
 _LAST_GRACE = Seconds(2.0)
 """When the actor itself ends, others wait for it."""
 _PORT_TRIES = 3
+_MEASURED_AFTER = Seconds(0.02)
+"""From ready on: first the requests that wait for it are to have it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +74,15 @@ class AdoptChild:
     """Go on with a child that a former scheduler started. For an owner that has none."""
 
     child: Child
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Unmeasured:
+    """A ready child whose log was not yet read for what it takes."""
+
+    incarnation: Incarnation
+    running: Running
+    due: Seconds
 
 
 class ProcessManager(pykka.ThreadingActor):
@@ -98,6 +110,7 @@ class ProcessManager(pykka.ThreadingActor):
         self._life = Lifecycle(_limits_of(spec))
         self._hands = ChildHands(self._inbox, ports)
         self._progress = ProgressWatch(self._inbox)
+        self._unmeasured: _Unmeasured | None = None
         self._keeps_child = False
         self._started_at = _now()
 
@@ -114,6 +127,7 @@ class ProcessManager(pykka.ThreadingActor):
             case Stop(incarnation=incarnation) | AbortStart(incarnation=incarnation):
                 self._take(happened.Unwanted(incarnation=incarnation))
             case TimeIsUp():
+                self._measure(_now())
                 self._hands.tend_log(_now())
                 self._take(self._progress.tend(_now()))
                 self._take(happened.TimePassed())
@@ -140,7 +154,9 @@ class ProcessManager(pykka.ThreadingActor):
             case StopCommandEnded():
                 self._hands.stop_command_ended()
             case ChildEnded(child=child):
-                self._take(self._hands.ended(child))
+                self._measure()  # first: it is about a child that there is
+                wants_reason = not self._life.wants_no_reason
+                self._take(self._hands.ended(child, wants_reason=wants_reason))
             case _:
                 assert_never(message)
 
@@ -158,6 +174,7 @@ class ProcessManager(pykka.ThreadingActor):
         exception_value: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        mishaps.note(f"the manager of {self._spec.id}", "its child", exception_value)
         incarnation = self._life.incarnation
         self._progress.close()
         self._hands.close(keep=False, grace=_LAST_GRACE)
@@ -173,11 +190,16 @@ class ProcessManager(pykka.ThreadingActor):
             if event is not None:
                 for effect in self._life.handle(event, _now()):
                     events.append(self._carry_out(effect))
-        self._hands.do_paperwork()
+        now = _now()
+        self._hands.do_paperwork(now)
         is_ready = self._life.phase is Phase.READY
-        self._progress.follow(self._hands.running if is_ready else None, _now())
-        wishes = (self._life.wake_at, self._hands.log_due, self._progress.due)
-        self._inbox.wake_at(min((at for at in wishes if at is not None), default=None))
+        self._progress.follow(self._hands.running if is_ready else None, now)
+        hands = self._hands
+        wishes = (self._life.wake_at, hands.log_due, hands.paperwork_due, self._progress.due)
+        unmeasured = () if self._unmeasured is None else (self._unmeasured.due,)
+        self._inbox.wake_at(
+            min((at for at in (*wishes, *unmeasured) if at is not None), default=None)
+        )
 
     def _carry_out(self, effect: do.Effect) -> happened.Event | None:
         match effect:
@@ -260,9 +282,17 @@ class ProcessManager(pykka.ThreadingActor):
         )
         _log.info("child.ready", model=model, incarnation=incarnation, pid=pid, took_ms=took_ms)
         self._hands.note_ready()
-        self._tell_footprint(incarnation, running)
+        self._unmeasured = _Unmeasured(
+            incarnation=incarnation, running=running, due=Seconds(_now() + _MEASURED_AFTER)
+        )
 
-    def _tell_footprint(self, incarnation: Incarnation, running: Running) -> None:
+    def _measure(self, now: Seconds | None = None) -> None:
+        """Tell what the child said of its memory, if that is due; without a time at once."""
+        unmeasured = self._unmeasured
+        if unmeasured is None or (now is not None and now < unmeasured.due):
+            return
+        self._unmeasured = None
+        incarnation, running = unmeasured.incarnation, unmeasured.running
         figures = figures_of(running.child.log, running.child.log_start)
         if figures is None:
             return

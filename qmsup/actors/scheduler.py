@@ -19,6 +19,7 @@ from qmsup.actors.books import Booked, Books
 from qmsup.actors.chronicle import Chronicle, Written, header_of
 from qmsup.actors.config_reader import ConfigRead, ConfigRefused
 from qmsup.actors.copies import Copy
+from qmsup.actors.enduring import QuestionLost
 from qmsup.actors.feed import FeedActor, FeedWanted, Subscribed
 from qmsup.actors.gateway import Asked, Gateway, Greeted, Heard
 from qmsup.actors.gauges import gauges_of
@@ -220,12 +221,11 @@ class SchedulerActor(pykka.ThreadingActor):
                 self._books.want(prefixes)
             case HostSeen():
                 self._routes.seen(message)
-            case Booked(ask=ask, body=body):
-                self._gateway.reply(ask, body)
-            case Subscribed():
+            case Booked() | QuestionLost():
+                message.tell(self._gateway)
+            case Subscribed(ask=ask):
                 recent = self._chronicle.onlooker.recent
-                body = message.body(places.feed_endpoint(), self._life.epoch, recent)
-                self._gateway.reply(message.ask, body)
+                self._gateway.reply(ask, message.body(self._life.epoch, recent))
             case MemorySeen(reading=reading):
                 self._watching.reading = self._chronicle.onlooker.reading = reading
                 self._chronicle.onlooker.stir(_now())

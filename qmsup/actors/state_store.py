@@ -2,17 +2,21 @@
 
 import contextlib
 import sqlite3
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from types import TracebackType
+from typing import TypeVar, cast
 
 import pykka
 from typing_extensions import override
 
 from qmsup import places
 from qmsup.actors import activity_table, footprints
+from qmsup.actors.enduring import Enduring
 from qmsup.actors.finished import Row
+from qmsup.actors.inbox import PollingInbox, TimeIsUp
 from qmsup.actors.state_file import is_damaged, open_state, set_aside
 from qmsup.core.scheduling.effects import Remember
 from qmsup.core.scheduling.events import FootprintMeasured
@@ -22,9 +26,13 @@ from qmsup.units import Seconds
 
 _WAIT_AT_START = Seconds(5.0)
 """A disk that takes longer is not waited for: models are then sized by their estimates until it has answered."""
+_TRIED_AGAIN_AFTER = Seconds(5.0)
+"""How things stand, where it could not be written."""
 _TRIMMED_AFTER = 1000
 """Rows of activity."""
 _log = Log("state")
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,66 +73,84 @@ class RecallActivity:
     most: int
 
 
-class StateStore(pykka.ThreadingActor):
+class StateStore(Enduring):
     """Tell it Remember, Recall, KeepStanding, RecallStanding, KeepActivity and RecallActivity.
 
-    What is told in one order is written in that order.
+    What is told in one order is written in that order. How things stand is believed to be kept by whoever told it, and
+    told anew only when it changes: so it is owed until it is on disk, whatever hindered that.
     """
+
+    PART = "state"
 
     def __init__(self, path: Path) -> None:
         """The file is not touched before it is needed."""
         super().__init__()
+        self._inbox = cast("PollingInbox", self.actor_inbox)  # made below
         self._path = path
         self._connection: sqlite3.Connection | None = None
         self._is_in_trouble = False
+        self._owed: str | None = None
+        """How things stand, as long as it is not on disk."""
         self._added = _TRIMMED_AFTER
         """Rows of activity since the oldest were dropped; a former life may have left many."""
 
+    @staticmethod
     @override
-    def on_receive(
-        self,
-        message: Remember | Recall | KeepStanding | RecallStanding | KeepActivity | RecallActivity,
-    ) -> list[FootprintMeasured] | list[Row] | str:
+    def _create_actor_inbox() -> PollingInbox:
+        return PollingInbox()
+
+    @override
+    def take(self, message: object) -> list[FootprintMeasured] | list[Row] | str:
+        if isinstance(message, KeepStanding):
+            self._owed = message.text
+        if self._owed is not None:
+            self._keep_standing(self._owed)
         match message:
-            case KeepStanding(text=text):
-                self._attempt(lambda db: _keep_standing(db, text))
-                return ""
             case RecallStanding():
                 told: list[str] = []
                 self._attempt(lambda db: told.extend(_standing(db)))
                 return "".join(told)
             case KeepActivity(rows=rows):
                 self._attempt(lambda db: self._keep_activity(db, rows))
-                return ""
             case RecallActivity(most=most):
                 last: list[Row] = []
                 self._attempt(lambda db: last.extend(activity_table.recent(db, most)))
                 return last
             case Remember():
-                self._attempt(
-                    lambda db: footprints.keep(db, footprints.key_of(message.argv), message)
-                )
-                return []
+                key = footprints.key_of(message.argv)
+                self._attempt(lambda db: footprints.keep(db, key, message))
             case Recall(models=models, tell=tell):
                 found: list[FootprintMeasured] = []
                 self._attempt(lambda db: found.extend(_known_of(db, models)))
                 if tell is not None:
                     _pass_on(found, tell)
                 return found
+            case _:
+                assert isinstance(message, KeepStanding | TimeIsUp), "nothing else is told"
+        return ""
+
+    @override
+    def mend(self, message: object) -> None:
+        # What was begun is rolled back by this, and whatever comes next begins with the file as it is on disk.
+        self._close()
+        self._plan()
 
     @override
     def on_stop(self) -> None:
+        if self._owed is not None:
+            self.attempt("the end", partial(self._keep_standing, self._owed))
         self._close()
+        self._inbox.close()
 
-    @override
-    def on_failure(
-        self,
-        exception_type: type[BaseException] | None,
-        exception_value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
-        _log.exception("state.failed")
-        self._close()
+    def _keep_standing(self, text: str) -> None:
+        if self._attempt(lambda db: _keep_standing(db, text)):
+            self._owed = None
+        self._plan()
+
+    def _plan(self) -> None:
+        """What is owed is tried again, though nothing else may come."""
+        again = Seconds(time.monotonic() + _TRIED_AGAIN_AFTER)
+        self._inbox.wake_at(None if self._owed is None else again)
 
     def _keep_activity(self, connection: sqlite3.Connection, rows: Sequence[Row]) -> None:
         activity_table.keep(connection, rows)
@@ -133,8 +159,8 @@ class StateStore(pykka.ThreadingActor):
             self._added = 0
             activity_table.trim(connection)
 
-    def _attempt(self, work: Callable[[sqlite3.Connection], None]) -> None:
-        """Do it, a second time with a new file where the old one turns out to be damaged."""
+    def _attempt(self, work: Callable[[sqlite3.Connection], None]) -> bool:
+        """Do it, a second time with a new file where the old one turns out to be damaged. Whether it was done."""
         try:
             try:
                 work(self._opened())
@@ -147,8 +173,9 @@ class StateStore(pykka.ThreadingActor):
         except (sqlite3.Error, OSError) as error:
             self._close()
             self._complain(error)
-        else:
-            self._is_in_trouble = False
+            return False
+        self._is_in_trouble = False
+        return True
 
     def _opened(self) -> sqlite3.Connection:
         if self._connection is None:
@@ -226,29 +253,27 @@ class StateOnDisk:
 
     def recent_activity(self, most: int) -> list[Row]:
         """What became of the last requests, oldest first. Waits, but not for long. For any thread."""
-        asked = self._store.ask(RecallActivity(most), block=False)
-        try:
-            return list(asked.get(timeout=_WAIT_AT_START))
-        except (pykka.Timeout, pykka.ActorDeadError):
-            return []
+        return self._asked(RecallActivity(most), [])
 
     def standing(self) -> str:
         """How things stood at the end of the former life; "" = nobody knows. Waits, but not for long."""
-        asked = self._store.ask(RecallStanding(), block=False)
-        try:
-            return str(asked.get(timeout=_WAIT_AT_START))
-        except pykka.Timeout:
-            _log.warning("state.slow", file=str(places.state_db()), waited_s=_WAIT_AT_START)
-            return ""
+        return self._asked(RecallStanding(), "")
 
     def known_of(self, models: Iterable[ModelSpec]) -> list[FootprintMeasured]:
         """What former lives knew of these models. Waits, but not for long."""
-        asked = self._store.ask(Recall(models=tuple(models)), block=False)
+        return self._asked(Recall(models=tuple(models)), [])
+
+    def _asked(self, question: Recall | RecallStanding | RecallActivity, nothing: T) -> T:
+        """The answer; `nothing` where it takes too long, or a bug of ours met it: nobody's start hangs on it."""
+        asked = self._store.ask(question, block=False)
         try:
-            return list(asked.get(timeout=_WAIT_AT_START))
+            answer = asked.get(timeout=_WAIT_AT_START)
         except pykka.Timeout:
             _log.warning("state.slow", file=str(places.state_db()), waited_s=_WAIT_AT_START)
-            return []
+            return nothing
+        except pykka.ActorDeadError:  # the process is ending
+            return nothing
+        return nothing if answer is None else cast("T", answer)
 
     def recall(
         self, models: Iterable[ModelSpec], tell: Callable[[FootprintMeasured], None]

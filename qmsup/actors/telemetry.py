@@ -12,6 +12,7 @@ from typing import assert_never
 import pykka
 from typing_extensions import override
 
+from qmsup.actors import mishaps
 from qmsup.actors.inbox import PollingInbox, TimeIsUp
 from qmsup.actors.sampling import Sampled, Sampler, SampleReader
 from qmsup.actors.sightings import Kept, LookedAt, MemorySeen, ReadNow, Watched, WatchOnly
@@ -121,6 +122,7 @@ class TelemetryActor(pykka.ThreadingActor):
     ) -> None:
         # Our own fault. Nobody must go on believing in the last reading, and whoever hears of it makes another.
         _log.exception("telemetry.broke")
+        mishaps.note("telemetry", "all of it", exception_value)
         self._kept.has_broken = True
         self._sampler.close()
         self._inbox.close()

@@ -25,6 +25,22 @@ class Worker(msgspec.Struct, kw_only=True, frozen=True):
     held: int = 0
 
 
+class Mishap(msgspec.Struct, kw_only=True, frozen=True):
+    """A bug that a part of the scheduler process met in its life, and survived.
+
+    Attributes:
+        last: when, in Unix seconds.
+        doing: what the part was about.
+        because: the kind of exception, and where in the code.
+    """
+
+    part: str = ""
+    times: int = 0
+    last: float = 0.0
+    doing: str = ""
+    because: str = ""
+
+
 class Status(msgspec.Struct, kw_only=True, frozen=True):
     """The answer to `status`. `since` is when this scheduler started, in Unix seconds."""
 
@@ -34,6 +50,7 @@ class Status(msgspec.Struct, kw_only=True, frozen=True):
     since: float | None = None
     config: str = ""
     listeners: tuple[Worker, ...] = ()
+    mishaps: tuple[Mishap, ...] = ()
 
 
 class Model(msgspec.Struct, kw_only=True, frozen=True):

@@ -37,6 +37,12 @@ def command(*, as_json: bool, timeout: float) -> None:
         f" version {status.version}, up {table.duration(up)}"
     )
     click.echo(f"config {table.text_of(status.config)}")
+    for mishap in status.mishaps:
+        ago = table.duration(time.time() - mishap.last)
+        click.echo(
+            f"{mishap.part} met a bug {mishap.times} times, the last {ago} ago at {mishap.doing}:"
+            f" {mishap.because}; the log has it, please report it"
+        )
     table.show(
         _COLUMNS,
         [
