@@ -43,6 +43,8 @@ from qmsup.upstream.readiness import LOG_CHECK, ReadinessCheck
 
 _log = Log("child")
 _NONCE_BYTES = 16
+_KNOWN_BY_NONCE = Seconds(0.5)
+"""A child that is ready by then has its pid and that written in one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,7 @@ class ChildHands:
 
     __slots__ = (
         "_alone",
+        "_base",
         "_given_up",
         "_has_run_stop_command",
         "_has_told_end",
@@ -86,6 +89,7 @@ class ChildHands:
         self._has_run_stop_command = False
         self._was_told_to_end = False
         self._paperwork = Paperwork()
+        self._base = dict(os.environ)  # a plain copy: `os.environ` decodes each entry at each look
         self.running: Running | None = None
 
     def spawn(self, spec: ModelSpec, incarnation: Incarnation) -> Spawned | SpawnFailed:
@@ -94,7 +98,7 @@ class ChildHands:
         try:
             port = fixed_port(spec) or self._ports.take()
             nonce = secrets.token_hex(_NONCE_BYTES)
-            run = launch(spec, port, nonce=nonce, base=os.environ)
+            run = launch(spec, port, nonce=nonce, base=self._base)
             child = spawn(run, model=spec.id, incarnation=incarnation)
         except ChildError as error:
             if port is not None:
@@ -103,7 +107,7 @@ class ChildHands:
         asks_slots = backend_of(spec.kind).tells_slots
         check = ReadinessCheck(spec.ready_check, run.host, run.port, asks_slots=asks_slots)
         self._take_up(child, run, check, spec)
-        self._paperwork.note(child)
+        self._paperwork.note(child, by=Seconds(time.monotonic() + _KNOWN_BY_NONCE))
         return Spawned(can_be_asked=check.asks_http, can_be_watched=run.proves_port)
 
     def _take_up(self, child: Child, run: Launch, check: ReadinessCheck, spec: ModelSpec) -> None:
@@ -130,7 +134,7 @@ class ChildHands:
             ChildError: by its configuration it could not have been started.
         """
         record = child.record
-        run = launch(spec, record.port, nonce=record.nonce, base=os.environ)
+        run = launch(spec, record.port, nonce=record.nonce, base=self._base)
         run = replace(run, host=record.host)
         check = ReadinessCheck(spec.ready_check, run.host, run.port)
         check.total_slots, check.context = record.total_slots, record.context
@@ -144,12 +148,18 @@ class ChildHands:
     def note_ready(self) -> None:
         """Let another scheduler go on with the child should this one die."""
         running = self._child()
-        told = {"total_slots": running.check.total_slots, "context": running.check.context}
-        self._paperwork.note(running.child, is_ready=True, **told)
+        slots, context = running.check.total_slots, running.check.context
+        self._paperwork.note(running.child, is_ready=True, total_slots=slots, context=context)
 
-    def do_paperwork(self) -> None:
-        """Write and erase records, once all else is done."""
-        self._paperwork.do()
+    @property
+    def paperwork_due(self) -> Seconds | None:
+        """When records are to be written or erased."""
+        return self._paperwork.due
+
+    def do_paperwork(self, now: Seconds) -> None:
+        """Write and erase records if it is time to, once all else is done."""
+        if (due := self._paperwork.due) is not None and now >= due:
+            self._paperwork.do()
 
     @property
     def log_due(self) -> Seconds | None:
@@ -241,8 +251,8 @@ class ChildHands:
         self.running = None
         return Gone(last_lines=lines)
 
-    def ended(self, child: Child) -> Exited | None:
-        """Take notice of a leader's end; None = it is one that was given up."""
+    def ended(self, child: Child, *, wants_reason: bool) -> Exited | None:
+        """Take notice of a leader's end, and of why it came if that is wanted; None = it is one that was given up."""
         self._inbox.forget(child.pidfd)
         if self.running is None or child is not self.running.child:
             self._given_up.remove(child)
@@ -252,6 +262,8 @@ class ChildHands:
         self._has_told_end = True
         status = child.exit()
         assert status is not None
+        if not wants_reason:
+            return Exited(how=status.words)
         lines = output.last_lines(child.log, child.log_start)
         meaning = backend_of(self.running.spec.kind).meaning(status, lines)
         # Not every program says that it could not bind, and the last lines of one that does may be lost.

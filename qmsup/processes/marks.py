@@ -67,9 +67,12 @@ def make_key() -> None:
 
 def mark_of(record: Record) -> str:
     """What the child of this record is to carry in MARK_VARIABLE."""
-    make_key()
-    said = records.as_json(record)
-    return json.dumps({"folder": str(state_dir().absolute()), "record": said, "seal": _seal(said)})
+    key = _key()
+    if len(key) != _KEY_BYTES:
+        make_key()
+        key = _key()
+    said, folder = records.as_json(record), str(state_dir().absolute())
+    return json.dumps({"folder": folder, "record": said, "seal": _seal(said, key)})
 
 
 def unrecorded(known: Collection[str]) -> Iterator[Unrecorded]:
@@ -114,20 +117,20 @@ def _read(mark: str, nonce: str) -> tuple[Record, bool] | None:
             return None
         record = records.from_json(told["record"])
         seal = cast("str", told["seal"])
-        is_sealed = bool(seal) and hmac.compare_digest(seal, _seal(told["record"]))
+        is_sealed = bool(seal) and hmac.compare_digest(seal, _seal(told["record"], _key()))
     except (ValueError, TypeError, KeyError, RecursionError):
         return None
     return (record, is_sealed) if record.nonce == nonce else None
 
 
-def _seal(text: str) -> str:
+def _seal(text: str, key: bytes) -> str:
     """Empty without a key."""
-    key = _key()
     return hmac.new(key, text.encode(), "sha256").hexdigest() if key else ""
 
 
 def _key() -> bytes:
     try:
-        return key_file().read_bytes()
+        with open(key_file(), "rb", buffering=0) as file:  # noqa: PTH123 - at each start of a child
+            return file.read()
     except OSError:
         return b""

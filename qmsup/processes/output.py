@@ -29,15 +29,36 @@ def open_log(model: ModelId) -> tuple[Path, int]:
     """
     path = log_file(model)
     try:
-        make_private(path.parent)
-        if path.exists() and _size_of(path) > LIMIT:
-            path.replace(archive_of(path))
-        return path, os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            return path, _opened(path)
+        except FileNotFoundError:  # the first log of this state folder
+            make_private(path.parent)
+            return path, _opened(path)
     except OSError as error:
         if error.errno in DISK_FULL:
             return path, os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
         message = f"cannot write the log {path}: {error.strerror}; set QMSUP_STATE_DIR to a folder of yours"
         raise ChildError(message) from error
+
+
+def _opened(path: Path) -> int:
+    descriptor = _appending(path)
+    # Its length counts the hole that a rotation left, so it is at least its size.
+    if os.fstat(descriptor).st_size <= LIMIT:
+        return descriptor
+    try:
+        if _size_of(path) <= LIMIT:
+            return descriptor
+        path.replace(archive_of(path))
+    except BaseException:
+        os.close(descriptor)
+        raise
+    os.close(descriptor)
+    return _appending(path)
+
+
+def _appending(path: Path) -> int:
+    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
 
 def _size_of(path: Path) -> int:

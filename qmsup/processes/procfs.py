@@ -42,8 +42,7 @@ class Stat:
 def stat_of(pid: int) -> Stat | None:
     """The process with this pid, zombies included; None when there is none."""
     try:
-        with open(f"{_PROC}/{pid}/stat", "rb", buffering=0) as file:  # noqa: PTH123 - for hundreds at once
-            line = file.read()
+        line = _read(f"{pid}/stat")
     except OSError:
         return None
     # The name stands in parentheses and may itself hold spaces and parentheses.
@@ -56,6 +55,16 @@ def stat_of(pid: int) -> Stat | None:
         session=int(fields[3]),
         start_ticks=int(fields[19]),
     )
+
+
+def _read(name: str) -> bytes:
+    """A file below `/proc`, for hundreds at once.
+
+    Raises:
+        OSError: the process is gone, or not to be looked at.
+    """
+    with open(f"{_PROC}/{name}", "rb", buffering=0) as file:  # noqa: PTH123 - a Path is dearer than the file
+        return file.read()
 
 
 def all_stats(among: range | None = None) -> Iterator[Stat]:
@@ -75,14 +84,14 @@ def _pids() -> list[int]:
 def last_pid() -> int | None:
     """The pid given away last, as far as can be told. They go upward, and start anew at the end."""
     try:
-        return int((_PROC / "loadavg").read_text().split()[-1])
+        return int(_read("loadavg").split()[-1])
     except (OSError, ValueError, IndexError):
         return None
 
 
 def pid_max() -> int:
     """Where pids start anew."""
-    return int((_PROC / "sys/kernel/pid_max").read_text())
+    return int(_read("sys/kernel/pid_max"))
 
 
 def age_of(start_ticks: int) -> Seconds:
@@ -102,10 +111,10 @@ def pids_since(pid: int, start_ticks: int) -> range | None:
 def ticks_of(pid: int) -> int:
     """The CPU time a process has used, and its reads from swap and disk: in clock ticks and pages, added up."""
     try:
-        line = (_PROC / str(pid) / "stat").read_text(errors="replace")
+        line = _read(f"{pid}/stat")
     except OSError:
         return 0
-    fields = line[line.rindex(")") + 2 :].split()
+    fields = line[line.rindex(b")") + 2 :].split()
     major_faults, user, system = fields[9], fields[11], fields[12]
     return int(major_faults) + int(user) + int(system)
 
@@ -113,10 +122,10 @@ def ticks_of(pid: int) -> int:
 def cpu_time_of(pid: int) -> Seconds:
     """The CPU time a process has used, all its threads together."""
     try:
-        line = (_PROC / str(pid) / "stat").read_text(errors="replace")
+        line = _read(f"{pid}/stat")
     except OSError:
         return Seconds(0.0)
-    user, system = line[line.rindex(")") + 2 :].split()[11:13]
+    user, system = line[line.rindex(b")") + 2 :].split()[11:13]
     return Seconds((int(user) + int(system)) / os.sysconf("SC_CLK_TCK"))
 
 
@@ -128,17 +137,17 @@ def uses_gpu(pid: int) -> bool:
 def io_bytes(pid: int) -> int:
     """What a process has read and written; 0 where we may not look. Sockets do not count, log lines do."""
     try:
-        lines = (_PROC / str(pid) / "io").read_text().splitlines()
+        lines = _read(f"{pid}/io").splitlines()
     except OSError:
         return 0
-    said = dict(line.split(": ", 1) for line in lines)
-    return sum(int(said.get(key, 0)) for key in ("rchar", "wchar", "read_bytes"))
+    said = dict(line.split(b": ", 1) for line in lines)
+    return sum(int(said.get(key, 0)) for key in (b"rchar", b"wchar", b"read_bytes"))
 
 
 @cache
 def boot_id() -> str:
     """Changes with each boot, so that a pid noted before it proves nothing."""
-    return (_PROC / "sys/kernel/random/boot_id").read_text().strip()
+    return _read("sys/kernel/random/boot_id").decode().strip()
 
 
 def has_in_environ(pid: int, entry: str) -> bool:
@@ -155,7 +164,7 @@ def value_in_environ(pid: int, name: str) -> str | None:
 
 def _environ(pid: int) -> list[bytes]:
     try:
-        return (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
+        return _read(f"{pid}/environ").split(b"\0")
     except OSError:
         return []
 
@@ -166,11 +175,9 @@ def socket_inodes(pid: int) -> frozenset[str]:
 
 
 def _open_files(pid: int) -> list[str]:
-    found: list[str] = []
-    try:
-        for link in (_PROC / str(pid) / "fd").iterdir():
+    folder, found = f"{_PROC}/{pid}/fd/", []
+    with contextlib.suppress(OSError):
+        for link in os.listdir(folder):  # noqa: PTH208 - a name is all that is needed
             with contextlib.suppress(OSError):  # it was closed meanwhile
-                found.append(os.readlink(link))  # noqa: PTH115 - `socket:[123]` is not a path
-    except OSError:
-        pass
+                found.append(os.readlink(folder + link))  # noqa: PTH115 - `socket:[123]` is not a path
     return found

@@ -10,6 +10,7 @@ import json
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
+from functools import cache
 from pathlib import Path
 from typing import cast
 
@@ -92,9 +93,15 @@ def from_json(text: str) -> Record:
     return record
 
 
+@cache
+def _ticks_of_owner(pid: int) -> int:
+    """Of this process: it stays what it is for as long as it has this pid."""
+    own = procfs.stat_of(pid)
+    return own.start_ticks if own else 0
+
+
 def new_record(*, model: str, incarnation: int, nonce: str, port: int) -> Record:
     """The record of a child that this process is about to spawn."""
-    own = procfs.stat_of(os.getpid())
     return Record(
         model=model,
         incarnation=incarnation,
@@ -102,7 +109,7 @@ def new_record(*, model: str, incarnation: int, nonce: str, port: int) -> Record
         port=port,
         boot=procfs.boot_id(),
         owner=os.getpid(),
-        owner_ticks=own.start_ticks if own else 0,
+        owner_ticks=_ticks_of_owner(os.getpid()),
     )
 
 
@@ -114,8 +121,7 @@ def digest_of(spec: ModelSpec) -> str:
 
 def owned(record: Record) -> Record:
     """The record with this process for its owner."""
-    own = procfs.stat_of(os.getpid())
-    return replace(record, owner=os.getpid(), owner_ticks=own.start_ticks if own else 0)
+    return replace(record, owner=os.getpid(), owner_ticks=_ticks_of_owner(os.getpid()))
 
 
 def write(record: Record) -> None:
@@ -127,17 +133,24 @@ def write(record: Record) -> None:
     Raises:
         ChildError: the folder cannot be written.
     """
-    path, text = record.path, as_json(record)
+    path, data = record.path, as_json(record).ljust(_SIZE).encode()
     try:
-        make_private(path.parent)
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
-            os.pwrite(file, text.ljust(_SIZE).encode(), 0)
-        finally:
-            os.close(file)
+            _put(path, data)
+        except FileNotFoundError:  # the first child of this state folder
+            make_private(path.parent)
+            _put(path, data)
     except OSError as error:
         message = f"cannot write {path}: {error.strerror}; set QMSUP_STATE_DIR to a folder of yours"
         raise ChildError(message) from error
+
+
+def _put(path: Path, data: bytes) -> None:
+    file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        os.pwrite(file, data, 0)
+    finally:
+        os.close(file)
 
 
 def erase(record: Record) -> None:

@@ -56,7 +56,7 @@ class LogKeeper:
         self._copied = 0
         self._size = self._cut
         self._looked_at = now
-        self.due: Seconds | None = now
+        self.due: Seconds | None = Seconds(now + _OFTEN)
         """When to look again; None = never, as it is of no use."""
 
     def tend(self, now: Seconds) -> None:

@@ -56,6 +56,16 @@ def measured(reports: Reports) -> list[FootprintMeasured]:
     return [event for event in reports.events if isinstance(event, FootprintMeasured)]
 
 
+def test_one_that_is_stopped_at_once_is_measured_all_the_same(run: Run, reports: Reports) -> None:
+    ref = run(fake_spec(*ON_CARDS))
+
+    ref.tell(Stop(cause=EventNumber(2), model=M, incarnation=Incarnation(1)))
+    reports.wait_for(ProcessStopped, 1)
+
+    kinds = [type(event) for event in reports.events]
+    assert kinds.index(FootprintMeasured) < kinds.index(ProcessStopped)
+
+
 def test_what_the_log_says_is_told_of_this_start(run: Run, reports: Reports) -> None:
     spec = fake_spec(*ON_CARDS)
 

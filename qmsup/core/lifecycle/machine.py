@@ -122,6 +122,11 @@ class Lifecycle:
         """When time alone changes something next."""
         return self._timers.earliest()
 
+    @property
+    def wants_no_reason(self) -> bool:
+        """The child ends as it was asked to: how it exits, and what it said last, is of no interest."""
+        return self.phase is Phase.STOPPING and self._failure is None
+
     def handle(self, event: Event, now: Seconds) -> list[Effect]:
         """Take in one thing that happened at `now`; what it calls for, in order."""
         match event:

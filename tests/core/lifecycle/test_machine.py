@@ -118,6 +118,15 @@ def test_a_start_is_first_asked_about_when_the_last_one_was_nearly_ready() -> No
     assert machine.wake_at == pytest.approx(2.018)
 
 
+def test_why_a_child_ended_is_of_interest_unless_it_was_asked_to() -> None:
+    stranger = starting()
+    feed(stranger, [FOREIGN])
+
+    assert stopping().wants_no_reason
+    assert not ready().wants_no_reason
+    assert not stranger.wants_no_reason
+
+
 def test_wanted_while_starting_waits() -> None:
     assert feed(starting(), [Wanted(incarnation=ONE)]) == []
 
