@@ -126,6 +126,7 @@ class ProcessManager(pykka.ThreadingActor):
                 self._take(happened.Wanted(incarnation=incarnation))
             case Stop(incarnation=incarnation) | AbortStart(incarnation=incarnation):
                 self._take(happened.Unwanted(incarnation=incarnation))
+                self._measure()  # while it ends
             case TimeIsUp():
                 self._measure(_now())
                 self._hands.tend_log(_now())

@@ -43,34 +43,34 @@ _HERE_IN_PROC = frozenset(
 def listening_inodes(port: int) -> set[str]:
     """The inodes of what listens on a local port, on loopback or on every address."""
     try:
-        return {inode for family in _HERE for inode in _asked(port, family)}
+        with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as kernel:
+            kernel.settimeout(_PATIENCE)
+            return {inode for family in _HERE for inode in _asked(kernel, port, family)}
     except OSError:
         return inodes_in_proc(port)
 
 
-def _asked(port: int, family: socket.AddressFamily) -> set[str]:
+def _asked(kernel: socket.socket, port: int, family: socket.AddressFamily) -> set[str]:
     wire_port = struct.pack("!H", port)
     request = _REQUEST.pack(
         family, socket.IPPROTO_TCP, 0, 1 << _LISTEN, wire_port, b"\0\0", _ANY, _ANY, 0, b"\xff" * 8
     )
     header = _HEADER.pack(_HEADER.size + len(request), _SOCK_DIAG_BY_FAMILY, _DUMP, 1, 0)
     found: set[str] = set()
-    with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as kernel:
-        kernel.settimeout(_PATIENCE)
-        kernel.send(header + request)
-        while True:
-            data = kernel.recv(_ANSWER_BYTES)
-            start = 0
-            while start < len(data):
-                length, kind, _, _, _ = _HEADER.unpack_from(data, start)
-                if kind == _DONE:
-                    return found
-                if kind == _ERROR or length < _HEADER.size:
-                    raise OSError("the kernel does not tell over netlink who listens")
-                source, _, address, _, _, inode = _ANSWER.unpack_from(data, start + _HEADER.size)
-                if source == wire_port and address in _HERE[family]:
-                    found.add(str(inode))
-                start += (length + 3) & ~3
+    kernel.send(header + request)
+    while True:
+        data = kernel.recv(_ANSWER_BYTES)
+        start = 0
+        while start < len(data):
+            length, kind, _, _, _ = _HEADER.unpack_from(data, start)
+            if kind == _DONE:
+                return found
+            if kind == _ERROR or length < _HEADER.size:
+                raise OSError("the kernel does not tell over netlink who listens")
+            source, _, address, _, _, inode = _ANSWER.unpack_from(data, start + _HEADER.size)
+            if source == wire_port and address in _HERE[family]:
+                found.add(str(inode))
+            start += (length + 3) & ~3
 
 
 def inodes_in_proc(port: int) -> set[str]:

@@ -9,7 +9,7 @@ from enum import StrEnum
 
 from qmsup.errors import ChildError
 from qmsup.processes.listening import listening_inodes
-from qmsup.processes.procfs import socket_inodes
+from qmsup.processes.procfs import open_sockets
 
 _SPAN = 1000
 _LAST = 65535
@@ -89,8 +89,8 @@ def owner_of(port: int, pids: Iterable[int]) -> Owner:
     listening = listening_inodes(port)
     if not listening:
         return Owner.NOBODY
-    for pid in pids:
-        listening -= socket_inodes(pid)
+    for inode in (inode for pid in pids for inode in open_sockets(pid)):
+        listening.discard(inode)
         if not listening:
             return Owner.OURS
     return Owner.FOREIGN

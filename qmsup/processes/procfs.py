@@ -171,13 +171,20 @@ def _environ(pid: int) -> list[bytes]:
 
 def socket_inodes(pid: int) -> frozenset[str]:
     """The sockets a process has open, as `/proc/net/tcp` numbers them."""
-    return frozenset(file[8:-1] for file in _open_files(pid) if file.startswith("socket:["))
+    return frozenset(open_sockets(pid))
 
 
-def _open_files(pid: int) -> list[str]:
-    folder, found = f"{_PROC}/{pid}/fd/", []
-    with contextlib.suppress(OSError):
-        for link in os.listdir(folder):  # noqa: PTH208 - a name is all that is needed
-            with contextlib.suppress(OSError):  # it was closed meanwhile
-                found.append(os.readlink(folder + link))  # noqa: PTH115 - `socket:[123]` is not a path
-    return found
+def open_sockets(pid: int) -> Iterator[str]:
+    """The same one by one, the oldest first as a rule: who looks for one that listens need not see them all."""
+    return (file[8:-1] for file in _open_files(pid) if file.startswith("socket:["))
+
+
+def _open_files(pid: int) -> Iterator[str]:
+    folder = f"{_PROC}/{pid}/fd/"
+    try:
+        links = os.listdir(folder)  # noqa: PTH208 - a name is all that is needed
+    except OSError:
+        return
+    for link in links:
+        with contextlib.suppress(OSError):  # it was closed meanwhile
+            yield os.readlink(folder + link)  # noqa: PTH115 - `socket:[123]` is not a path

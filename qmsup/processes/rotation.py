@@ -45,16 +45,18 @@ def punch_hole(fd: int, length: int) -> None:
 class LogKeeper:
     """The log of one running child. Call `tend` no later than `due`; it never takes long."""
 
-    __slots__ = ("_archived", "_copied", "_cut", "_looked_at", "_path", "_size", "due")
+    __slots__ = ("_archived", "_copied", "_cut", "_is_known", "_looked_at", "_path", "_size", "due")
 
     def __init__(self, path: Path, now: Seconds) -> None:
         self._path = path
-        self._cut = _start_of(path)
+        self._cut = 0
         """Before this, the log is a hole."""
+        self._is_known = False
+        """Whether that was looked at: not while a child starts."""
         self._archived: int | None = None
         """A rotation is under way and goes up to here; None = none is."""
         self._copied = 0
-        self._size = self._cut
+        self._size = 0
         self._looked_at = now
         self.due: Seconds | None = Seconds(now + _OFTEN)
         """When to look again; None = never, as it is of no use."""
@@ -71,6 +73,9 @@ class LogKeeper:
             self._give_up(error)
 
     def _look(self, now: Seconds) -> None:
+        if not self._is_known:
+            self._is_known = True
+            self._size = self._cut = _start_of(self._path)
         size = self._path.stat().st_size
         growth = (size - self._size) / max(0.001, now - self._looked_at)
         self._size, self._looked_at = size, now
