@@ -127,7 +127,7 @@ class Gateway:
         if isinstance(message, listening.Beat):
             self._check_version(worker, message.configured)
         if isinstance(message, listening.Ask) and (way := message.routed) is not None:
-            return Heard(worker, routed_of(_arrived(worker, message), way))
+            return Heard(worker, routed_of(_arrived(worker, message, message.waited_ms), way))
         return Heard(worker, _said(worker, message))
 
     def welcome(self, worker: WorkerId) -> None:
@@ -296,8 +296,8 @@ def _seconds(ms: int | None) -> Seconds | None:
 
 def _said(worker: WorkerId, message: _AfterHello) -> Event | Tally:
     match message:
-        case listening.Ask():
-            return _arrived(worker, message)
+        case listening.Ask(waited_ms=waited_ms):
+            return _arrived(worker, message, waited_ms)
         case listening.Accepted():
             return GrantAccepted(request=message.request)
         case listening.Done() | listening.Lasts():
@@ -368,7 +368,10 @@ def _message_of(effect: ToWorker, epoch: Epoch) -> listening.FromScheduler:
             )
         case Cut(refusal=refusal):
             return listening.CutOff(
-                request=effect.request, code=refusal.code, message=refusal.message
+                request=effect.request,
+                code=refusal.code,
+                message=refusal.message,
+                had_lapsed=effect.had_lapsed,
             )
         case LineMoved():
             return listening.Moved(places=effect.places, was_ready=effect.was_ready)

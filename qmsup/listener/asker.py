@@ -34,6 +34,11 @@ class Asker(Protocol):
         """It gets no grant, and the link has forgotten it; `count_at` might see that it is not too long after all."""
         ...
 
-    def on_cut(self, refusal: Refusal) -> None:
-        """Its lease is void: end the relay, and say `Link.done` as ever."""
+    def on_cut(self, refusal: Refusal, *, had_lapsed: bool = False) -> None:
+        """Its lease is void: end the relay, and say `Link.done` as ever.
+
+        Args:
+            refusal: why.
+            had_lapsed: it was void before it was used. What has not begun may be asked for again after the `done`.
+        """
         ...

@@ -44,6 +44,10 @@ from qmsup.wire.listening import (
 _ACCEPTS_WITHIN = Seconds(0.02)
 """The scheduler waits for seconds for a lease to be accepted. Most small requests are done before that: then the
 word of their end says both, and the scheduler has an event less to deal with."""
+_FROZEN = Seconds(1.5)
+"""The scheduler is heard every second. Who has not looked for so long was frozen, and an offer may have lapsed."""
+_DOUBTED_FOR = Seconds(1.0)
+"""So long after that grants may still come that had been on their way."""
 _NEVER = float("inf")
 _MAX_NAME = 80
 _RETRY_AFTER = Seconds(2.0)
@@ -78,6 +82,8 @@ class Link:
         self._unaccepted: dict[RequestId, None] = {}
         """Leases that the scheduler has not been told are in use; in order."""
         self._accept_at = 0.0
+        self._read_at = time.monotonic()
+        self._thawed_at = 0.0
         self.epoch: Epoch | None = None
         self._complaint = ""
         self._configured = ""
@@ -107,6 +113,10 @@ class Link:
 
     def read(self) -> None:
         """Deal with everything the scheduler has sent."""
+        now = time.monotonic()
+        if now - self._read_at > _FROZEN:
+            self._thawed_at = now
+        self._read_at = now
         for frame in self._dealer.receive():
             try:
                 self._take(frame)
@@ -156,7 +166,7 @@ class Link:
             if entry.is_given_up(now, self.grace):
                 late.append(entry)
             elif entry.is_to_be_repeated(now):
-                self._outbox.add(codec.encode(entry.ask))
+                self._outbox.add(codec.encode(entry.said_again(now)))
         for entry in late:
             self.leave(entry.ask.request)
             entry.asker.on_refused(self._absent())
@@ -279,15 +289,20 @@ class Link:
                 assert_never(message)
 
     def _take_grant(self, granted: Granted) -> None:
-        request = granted.request
-        entry = self._open.pop(request, None)
+        request, now = granted.request, time.monotonic()
+        entry = self._open.get(request)
         if entry is None:
             if request in self._leases:  # repeated, since an ask and its grant crossed
                 self._outbox.add(codec.encode(Accepted(request=request)))
             else:
                 self._outbox.add(codec.encode(Declined(request=request)))
             return
-        self._leases.add(entry.ask, granted, entry.asker, time.monotonic())
+        if now - self._thawed_at < _DOUBTED_FOR and entry.predates(self._thawed_at):
+            # It may have lapsed, and its model may be gone. Whoever has it still is told so again.
+            self._outbox.add(codec.encode(entry.said_again(now)))
+            return
+        del self._open[request]
+        self._leases.add(entry.ask, granted, entry.asker, now)
         self._unaccepted[request] = None
         if granted.epoch != self.epoch:
             self._take_epoch(granted.epoch)
@@ -306,7 +321,7 @@ class Link:
         if isinstance(message, listening.CutOff):
             self._take_back_promise(message.request)
             if (user := self._leases.user_of(message.request)) is not None:
-                user.on_cut(_refusal(message))
+                user.on_cut(_refusal(message), had_lapsed=message.had_lapsed)
             self._leases.forget(message.request)
         elif (entry := self._open.pop(message.request, None)) is not None:
             count_at = CountAt(message.host, message.upstream) if message.host else None

@@ -21,14 +21,16 @@ class Unanswered:
     """See the module. Times are of the monotonic clock.
 
     Attributes:
-        since: when it was asked for first.
+        asked_at: when it was asked for by this question.
+        said_at: when it was said last; 0 = once.
         is_answered: the scheduler has said something about it.
     """
 
     ask: Ask
     asker: Asker
-    since: float
+    asked_at: float
     repeat_at: float
+    said_at: float = 0.0
     pause: float = FIRST_REPEAT
     is_answered: bool = False
     looked_at: float = 0.0
@@ -47,10 +49,10 @@ class Unanswered:
 
         While this process was frozen its connection may have been cut, and the answer lost: that is no silence.
         """
-        gap = now - (self.looked_at or self.since)
+        gap = now - (self.looked_at or self.asked_at)
         self.missed += max(0.0, gap - _LOOKED_AT_WITHIN)
         self.looked_at = now
-        return not self.is_answered and now - self.since - self.missed >= grace
+        return not self.is_answered and now - self.asked_at - self.missed >= grace
 
     def is_to_be_repeated(self, now: float) -> bool:
         """Whether it is to be asked for again, now."""
@@ -59,6 +61,15 @@ class Unanswered:
         self.pause = min(self.pause * 2, SLOWEST_REPEAT)
         self.repeat_at = now + self.pause
         return True
+
+    def said_again(self, now: float) -> Ask:
+        """The question once more, for a scheduler that may never have heard it."""
+        self.said_at = now
+        return self.ask.after(self._waited_ms(now))
+
+    def predates(self, time: float) -> bool:
+        """Whether it was said before a time, and not again since."""
+        return (self.said_at or self.asked_at) < time
 
     def told(self, now: float) -> Waiting:
         """What a scheduler is told that does not know it."""
@@ -71,7 +82,11 @@ class Unanswered:
             patience_ms=ask.patience_ms,
             timeout_ms=ask.timeout_ms,
             conversation=ask.conversation,
-            waited_ms=ms_from_seconds(Seconds(now - self.since)),
+            waited_ms=self._waited_ms(now),
             client=ask.client,
             routed=ask.routed,
         )
+
+    def _waited_ms(self, now: float) -> int:
+        """Since it was asked for first."""
+        return self.ask.waited_ms + ms_from_seconds(Seconds(now - self.asked_at))

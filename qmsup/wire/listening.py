@@ -79,7 +79,11 @@ class Hello(msgspec.Struct, tag="hello", array_like=True, frozen=True):
 
 
 class Ask(msgspec.Struct, tag="ask", array_like=True, frozen=True):
-    """A client's request needs a model. Repeated with the same id until answered."""
+    """A client's request needs a model. Repeated with the same id until answered.
+
+    Attributes:
+        waited_ms: since it was asked for first; 0 = now.
+    """
 
     request: RequestId
     model: ModelId
@@ -90,6 +94,11 @@ class Ask(msgspec.Struct, tag="ask", array_like=True, frozen=True):
     conversation: str = ""
     client: str = ""
     routed: Routed | None = None
+    waited_ms: int = 0
+
+    def after(self, waited_ms: int) -> "Ask":
+        """The same, so long after it was asked for first."""
+        return msgspec.structs.replace(self, waited_ms=waited_ms)
 
 
 class Leave(msgspec.Struct, tag="leave", array_like=True, frozen=True):
@@ -259,11 +268,17 @@ class Refused(msgspec.Struct, tag="refused", array_like=True, frozen=True):
 
 
 class CutOff(msgspec.Struct, tag="cut", array_like=True, frozen=True):
-    """End the relay of this request now; the lease is void."""
+    """End the relay of this request now; the lease is void.
+
+    Attributes:
+        had_lapsed: nobody ended it for a reason: its offer was taken up too late, or it was not heard of in time. What
+            has not begun may be asked for again.
+    """
 
     request: RequestId
     code: str
     message: str
+    had_lapsed: bool = False
 
 
 class Moved(msgspec.Struct, tag="moved", array_like=True, frozen=True):

@@ -94,6 +94,12 @@ MESSAGES: dict[str, tuple[listening.FromWorker, happened.Event]] = {
             client="k",
         ),
     ),
+    "asked again": (
+        listening.Ask(request=R, model=ModelId("m"), waited_ms=1500),
+        happened.RequestArrived(
+            request=R, listener=WORKER, model=ModelId("m"), waited=Seconds(1.5)
+        ),
+    ),
     "leave": (listening.Leave(request=R), happened.RequestAbandoned(request=R)),
     "accepted": (listening.Accepted(request=R), happened.GrantAccepted(request=R)),
     "declined": (listening.Declined(request=R), happened.GrantDeclined(request=R)),
@@ -259,6 +265,9 @@ def test_effects_become_messages(wired: Wired) -> None:
     assert wired.to_worker(
         do.Cut(cause=CAUSE, request=R, listener=WORKER, refusal=no)
     ) == listening.CutOff(request=R, code="line_full", message="full")
+    assert wired.to_worker(
+        do.Cut(cause=CAUSE, request=R, listener=WORKER, refusal=no, had_lapsed=True)
+    ) == listening.CutOff(request=R, code="line_full", message="full", had_lapsed=True)
     assert wired.to_worker(
         do.LineMoved(cause=CAUSE, listener=WORKER, places=((R, 2),), was_ready=True)
     ) == listening.Moved(places=((R, 2),), was_ready=True)

@@ -62,7 +62,7 @@ def test_a_lease_on_a_child_that_never_was_is_cut(running: RunningScheduler) -> 
     worker.greet(leases=(never,))
 
     cut = worker.hears(CutOff)
-    assert (cut.request, cut.code) == ("r1", "model_unloaded")
+    assert (cut.request, cut.code, cut.had_lapsed) == ("r1", "model_unloaded", True)
 
 
 def test_a_killed_worker_frees_what_it_held(running: RunningScheduler, client: ControlPeer) -> None:
@@ -177,7 +177,7 @@ def test_a_lease_whose_acceptance_was_lost_is_held(worker: WorkerPeer, client: C
 def test_a_cut_that_was_lost_is_said_again(worker: WorkerPeer, client: ControlPeer) -> None:
     worker.takes_up("r1")
     assert client.body("unload", models=["m"]) == {"stopped": ["m"], "text": "unloaded"}
-    worker.hears(CutOff)  # as if it had not
+    assert not worker.hears(CutOff).had_lapsed  # as if it had not been heard
     beats_until_asked_to_greet(worker, held=1)
 
     worker.greet(leases=(lease("r1"),))

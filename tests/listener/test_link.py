@@ -1,4 +1,5 @@
 import select
+import socket
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -27,7 +28,7 @@ from qmsup.wire.listening import (
     Unwelcome,
     Welcome,
 )
-from tests.support.granting import GrantingScheduler, grant, granting_scheduler
+from tests.support.granting import PATIENCE, GrantingScheduler, grant, granting_scheduler
 from tests.support.relaying import (
     Relaying,
     ending_context,
@@ -162,7 +163,8 @@ def test_an_ask_is_repeated_until_it_is_answered(both: Both) -> None:
     client = engine.hold(order())
 
     asks = [scheduler.hears(Ask, count=count) for count in (1, 2)]
-    assert asks[0] == asks[1]
+    assert asks[0] == asks[1].after(0)
+    assert asks[1].waited_ms >= 1000
 
     scheduler.say(Moved(places=((asks[0].request, 1),)))
     engine.until(lambda: engine.link._open[asks[0].request].is_answered)
@@ -218,6 +220,29 @@ def test_a_grant_that_comes_twice_is_accepted_twice_and_relayed_once(both: Both)
         assert len(child.requests) == 1
 
 
+def test_a_grant_that_came_while_its_worker_was_frozen_is_not_used_but_asked_for_again(
+    both: Both,
+) -> None:
+    engine, scheduler = both
+    with engine.hold(order()) as client, socket.create_server(("127.0.0.1", 0)) as gone:
+        asked = scheduler.hears(Ask)
+        stale = grant(asked, f"127.0.0.1:{gone.getsockname()[1]}")
+
+        def thaw() -> None:
+            engine.link._read_at = -100.0
+            scheduler.say(stale)
+            assert select.select([engine.link.fileno()], [], [], PATIENCE)[0]
+
+        with upstream(saying(plain(b"hello"))) as child:
+            scheduler.on_ask = lambda ask: [grant(ask, child.where)]
+            engine.do(thaw)
+            read_until(client, b"hello")
+
+        assert scheduler.hears(Ask, count=2).request == asked.request
+        assert not select.select([gone], [], [], 0)[0], "nobody has knocked there"
+        assert scheduler.hears(Done).outcome == "finished"
+
+
 class _AtOnce:
     """An asker whose use is over as soon as it is granted."""
 
@@ -236,7 +261,7 @@ class _AtOnce:
     def on_refused(self, refusal: Refusal, count_at: object = None) -> None:
         raise AssertionError(refusal)
 
-    def on_cut(self, refusal: Refusal) -> None:
+    def on_cut(self, refusal: Refusal, *, had_lapsed: bool = False) -> None:
         raise AssertionError(refusal)
 
 

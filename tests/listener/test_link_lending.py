@@ -252,7 +252,7 @@ class _Uses:
     def on_refused(self, refusal: Refusal, count_at: object = None) -> None:
         self.on_end(refusal)
 
-    def on_cut(self, refusal: Refusal) -> None:
+    def on_cut(self, refusal: Refusal, *, had_lapsed: bool = False) -> None:
         self.on_end(refusal)
 
 

@@ -34,7 +34,7 @@ class _Asker:
     def on_refused(self, refusal: Refusal, count_at: object = None) -> None:
         raise AssertionError(refusal)
 
-    def on_cut(self, refusal: Refusal) -> None:
+    def on_cut(self, refusal: Refusal, *, had_lapsed: bool = False) -> None:
         self.cut.append(refusal)
 
 

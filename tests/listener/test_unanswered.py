@@ -17,7 +17,7 @@ class _Nobody:
     def on_refused(self, refusal: Refusal, count_at: object = None) -> None:
         raise AssertionError(refusal)
 
-    def on_cut(self, refusal: Refusal) -> None:
+    def on_cut(self, refusal: Refusal, *, had_lapsed: bool = False) -> None:
         raise AssertionError(refusal)
 
 
@@ -64,3 +64,16 @@ def test_a_new_scheduler_is_told_of_it_as_it_was_asked_and_how_long_it_waits() -
 
     assert (told.request, told.model, told.timeout_ms, told.client) == ("r", "m", 9, "k")
     assert told.waited_ms == 250
+
+
+def test_it_is_said_again_with_the_time_that_it_has_waited() -> None:
+    one = _unanswered()
+    assert not one.predates(100.0)
+    assert one.predates(100.5)
+
+    again = one.said_again(101.5)
+
+    assert again == one.ask.after(1500)
+    assert not one.predates(101.5)
+    later = Unanswered(again, _Nobody(), 110.0, 110.0 + FIRST_REPEAT)
+    assert later.said_again(110.25).waited_ms == later.told(110.25).waited_ms == 1750

@@ -81,7 +81,7 @@ from_scheduler: st.SearchStrategy[FromScheduler] = st.one_of(
         naturals,
     ),
     st.builds(Refused, requests, texts, texts, st.none() | st.floats(0, 1e6)),
-    st.builds(CutOff, requests, texts, texts),
+    st.builds(CutOff, requests, texts, texts, st.booleans()),
     st.builds(Moved, st.lists(st.tuples(requests, naturals), max_size=5).map(tuple)),
     st.builds(Loading, requests),
     st.builds(Unwelcome, texts, st.booleans()),

@@ -48,12 +48,17 @@ class Refuse:
 
 @message
 class Cut:
-    """Tell a listener to end a relay under way: the model is being stopped under it, or the lease is void."""
+    """Tell a listener to end a relay under way: the model is being stopped under it, or the lease is void.
+
+    Attributes:
+        had_lapsed: the lease was gone before the listener spoke of it; what has not begun may be asked for again.
+    """
 
     cause: EventNumber
     request: RequestId
     listener: WorkerId
     refusal: Refusal
+    had_lapsed: bool = False
 
 
 @message

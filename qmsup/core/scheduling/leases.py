@@ -241,7 +241,7 @@ def note_end_of_job(state: State, lease: Lease, because: str) -> None:
 def void(state: State, lease: Lease) -> None:
     """Have a listener cut a relay whose lease does not exist."""
     assert lease.listener is not None, "only a relay is cut"
-    _cut(state, lease, lease.listener, VOID)
+    _cut(state, lease, lease.listener, VOID, had_lapsed=True)
 
 
 def is_serving(model: Model, lease: Lease) -> bool:
@@ -281,13 +281,16 @@ def _add(state: State, model: Model, lease: Lease) -> None:
         state.stir(model.id)  # it may be the job of this very request
 
 
-def _cut(state: State, lease: Lease, listener: WorkerId, refusal: Refusal) -> None:
+def _cut(
+    state: State, lease: Lease, listener: WorkerId, refusal: Refusal, *, had_lapsed: bool = False
+) -> None:
     state.emit(
         Cut(
             cause=state.event,
             request=RequestId(lease.id),
             listener=listener,
             refusal=refusal,
+            had_lapsed=had_lapsed,
         )
     )
 

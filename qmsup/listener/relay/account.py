@@ -6,6 +6,7 @@ from qmsup.listener.relay.machine import Exchange
 from qmsup.listener.relay.order import RelayOrder
 from qmsup.log import Log
 from qmsup.spec import LOCAL
+from qmsup.units import Seconds
 from qmsup.wire.listening import Finished
 
 _LONGEST = 300
@@ -51,6 +52,10 @@ class Account:
         self.host: str = LOCAL
         self.waited_ms: int | None = None
         self.first_at = 0.0
+
+    def waited(self, now: float) -> Seconds:
+        """Since it was asked for first."""
+        return Seconds(now - self._since)
 
     def close(self, exchange: Exchange, sent: int, now: float) -> Finished:
         """What became of it.

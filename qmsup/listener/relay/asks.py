@@ -6,9 +6,15 @@ from qmsup.spec import LOCAL
 from qmsup.units import Seconds, ms_from_seconds
 from qmsup.wire.listening import Ask, Granted, Routed
 
+_NO_TIME = Seconds(0.0)
+
 
 def ask_of(
-    order: RelayOrder, tried: tuple[HostName, ...] = (), *, counted: int | None = None
+    order: RelayOrder,
+    tried: tuple[HostName, ...] = (),
+    *,
+    counted: int | None = None,
+    waited: Seconds = _NO_TIME,
 ) -> Ask:
     """The question for a request.
 
@@ -16,6 +22,7 @@ def ask_of(
         order: what the app decided.
         tried: hosts of its route that gave no byte of an answer.
         counted: the tokens of its prompt as a host has counted them; None = they are estimated.
+        waited: since it was asked for first.
     """
     way = order.way
     return Ask(
@@ -37,6 +44,7 @@ def ask_of(
             is_look=way.is_look,
             is_counted=counted is not None,
         ),
+        waited_ms=ms_from_seconds(waited),
     )
 
 

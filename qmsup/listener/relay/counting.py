@@ -73,9 +73,9 @@ class Counted:
         """The request may go."""
         self._held.on_granted(grant)
 
-    def on_cut(self, refusal: Refusal) -> None:
+    def on_cut(self, refusal: Refusal, *, had_lapsed: bool = False) -> None:
         """The lease is void."""
-        self._held.on_cut(refusal)
+        self._held.on_cut(refusal, had_lapsed=had_lapsed)
 
     def on_refused(self, refusal: Refusal, count_at: CountAt | None = None) -> None:
         """There will be no grant, unless its prompt turns out to be shorter."""
@@ -96,7 +96,8 @@ class Counted:
         if tokens is None:
             self._held.on_refused(self._refusal)
             return
-        self._desk.link.request(ask_of(self._order, counted=tokens), self, self._desk.loop.now)
+        ask = ask_of(self._order, counted=tokens, waited=self._held.waited)
+        self._desk.link.request(ask, self, self._desk.loop.now)
 
 
 def _reader_of(order: RelayOrder) -> Callable[[], bytes]:

@@ -9,9 +9,12 @@ from qmsup.listener.relay.asks import ask_of, remote_of
 from qmsup.listener.relay.heir import Heir, heir_of
 from qmsup.listener.relay.order import RelayOrder, Remote, whole_head
 from qmsup.listener.relay.sending import Sending
+from qmsup.units import Seconds
 from qmsup.wire.listening import Ask, Granted
 
 _TRIES = 2
+_ASKED_ANEW = 3
+"""Times that a grant may turn out to be void before its request has begun."""
 
 
 class Course:
@@ -24,7 +27,17 @@ class Course:
         heir: the scheduler process that may have to be waited for.
     """
 
-    __slots__ = ("_host", "_tried", "_tries", "heir", "order", "remote", "where")
+    __slots__ = (
+        "_asked_anew",
+        "_host",
+        "_sending",
+        "_tried",
+        "_tries",
+        "heir",
+        "order",
+        "remote",
+        "where",
+    )
 
     def __init__(self, order: RelayOrder) -> None:
         """It has no grant."""
@@ -35,6 +48,8 @@ class Course:
         self._host = ""
         self._tried: tuple[HostName, ...] = ()
         self._tries = 0
+        self._asked_anew = 0
+        self._sending: Sending | None = None
 
     def granted(self, grant: Granted, link: Link) -> None:
         """It may go to a host."""
@@ -44,13 +59,15 @@ class Course:
         self.where = grant.upstream
         self.heir = heir_of(order, self.remote, link)
         self._tries = 0
+        self._sending = None
 
     def begin(self) -> Sending | None:
         """Try the host: what is to be sent. None = the request has ended meanwhile."""
         if (order := self.order) is None:
             return None
         self._tries += 1
-        return Sending(whole_head(order, self.remote, self.where), order.body)
+        sending = self._sending = Sending(whole_head(order, self.remote, self.where), order.body)
+        return sending
 
     @property
     def door(self) -> str:
@@ -95,8 +112,24 @@ class Course:
             return False
         return order.way is not None or (is_unheard and order.peer is None and not self._tried)
 
-    def ask_again(self) -> Ask:
-        """The question for where else it may go; see `leads_on`."""
+    def ask_on(self, waited: Seconds) -> Ask:
+        """The question for where else it may go; see `leads_on`.
+
+        Args:
+            waited: since it was asked for first.
+        """
         assert self.order is not None, "what is asked for again is still there"
         self._tried += (HostName(self._host),)
-        return ask_of(self.order, self._tried)
+        return ask_of(self.order, self._tried, waited=waited)
+
+    def ask_anew(self, waited: Seconds) -> Ask | None:
+        """The question once more, as if there had been no grant. None = it has begun, or that happens too often.
+
+        Args:
+            waited: since it was asked for first.
+        """
+        has_begun = self._sending is not None and self._sending.has_begun
+        if self.order is None or has_begun or self._asked_anew >= _ASKED_ANEW:
+            return None
+        self._asked_anew += 1
+        return ask_of(self.order, self._tried if self.order.way else (), waited=waited)

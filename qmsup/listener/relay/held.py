@@ -22,11 +22,13 @@ from qmsup.listener.relay.home import Home
 from qmsup.listener.relay.lingering import part
 from qmsup.listener.relay.machine import Exchange
 from qmsup.listener.relay.order import RelayOrder
+from qmsup.listener.relay.outgoing import Outgoing
+from qmsup.listener.relay.pause import Pause
 from qmsup.listener.relay.phases import Ending, Phase
 from qmsup.listener.relay.sending import Sending
-from qmsup.listener.relay.tunnel import STALLED_AFTER, Tunnel
+from qmsup.listener.relay.tunnel import Tunnel
 from qmsup.units import Seconds
-from qmsup.wire.listening import Granted
+from qmsup.wire.listening import Ask, Granted
 
 _IN, _OUT, _RDHUP = select.EPOLLIN, select.EPOLLOUT, select.EPOLLRDHUP
 _GONE = _RDHUP | select.EPOLLHUP | select.EPOLLERR
@@ -45,7 +47,7 @@ class Held:
 
     __slots__ = (
         "_account", "_course", "_exchange", "_fd", "_give_back", "_home", "_is_over", "_is_paused",
-        "_is_reported", "_link", "_loop", "_rest", "_sending", "_sent", "_sock", "_tunnel",
+        "_is_reported", "_link", "_loop", "_out", "_pause", "_sending", "_sock", "_tunnel",
         "_upstream", "_upstream_fd", "_waits_since", "_way", "request",
     )  # fmt: skip
 
@@ -72,14 +74,19 @@ class Held:
         self._upstream_fd = -1
         self._way: Way | None = None
         self._sending: Sending | None = None
-        self._rest = b""
+        self._out = Outgoing(loop, sock)
         self._waits_since = loop.now
-        self._sent = 0
         self._tunnel: Tunnel | None = None
+        self._pause = Pause(loop)
         self._is_paused = False
         self._is_reported = False
         self._is_over = False
         loop.watch(self._fd, CLIENT, self._on_client)
+
+    @property
+    def waited(self) -> Seconds:
+        """Since it was asked for first."""
+        return self._account.waited(self._loop.now)
 
     # ---- what the scheduler says
 
@@ -110,9 +117,13 @@ class Held:
         self._is_reported = True
         self._say(self._exchange.refused(refusal))
 
-    def on_cut(self, refusal: Refusal) -> None:
+    def on_cut(self, refusal: Refusal, *, had_lapsed: bool = False) -> None:
         """The lease is void."""
-        if not self._is_over:
+        if self._is_over:
+            return
+        if had_lapsed and (ask := self._course.ask_anew(self.waited)) is not None:
+            self._ask_again(ask)
+        else:
             self._say(self._exchange.cut(refusal))
 
     # ---- what time does
@@ -126,8 +137,8 @@ class Held:
                 self._leave()
             return
         exchange = self._exchange
-        if self._rest:
-            if now - self._waits_since > STALLED_AFTER:
+        if self._out.rest:
+            if self._out.is_stalled(now):
                 self._leave()
             return
         if exchange.phase is Phase.CONNECTING:
@@ -148,21 +159,15 @@ class Held:
         if event & _GONE:
             self._leave()
             return
-        if not self._rest:
+        if not self._out.rest:
             # Its next request, before the answer to this one: it can wait in the socket.
             self._loop.change(self._fd, _RDHUP)
             return
         try:
-            taken = self._sock.send(self._rest)
-        except BlockingIOError:
-            return
+            if not self._out.go_on():
+                return
         except OSError:
             self._leave()
-            return
-        self._sent += taken
-        self._waits_since = self._loop.now
-        self._rest = self._rest[taken:]
-        if self._rest:
             return
         if self._exchange.phase is Phase.DONE:
             self._end()
@@ -173,7 +178,9 @@ class Held:
             self._loop.resume(self._upstream_fd, self._wanted())
 
     def _remark(self, comment: bytes) -> None:
-        if comment and not self._rest:  # who does not even read comments can do without the next
+        if (
+            comment and not self._out.rest
+        ):  # who does not even read comments can do without the next
             self._say(comment)
 
     def _say(self, data: bytes) -> None:
@@ -182,28 +189,18 @@ class Held:
             return
         if self._exchange.phase is Phase.DONE:
             self._report()
-            if not self._rest:
+            if not self._out.rest:
                 self._end()
 
     def _send(self, data: bytes) -> bool:
-        if self._rest:
-            self._rest += data
-            return True
         try:
-            taken = self._sock.send(data)
-        except BlockingIOError:
-            taken = 0
+            self._out.send(data)
         except OSError:
             self._leave()
             return False
-        self._sent += taken
-        if taken < len(data):
-            self._rest = data[taken:]
-            self._waits_since = self._loop.now
-            self._loop.change(self._fd, _OUT | _RDHUP)
-            if self._upstream is not None and not self._is_paused:
-                self._is_paused = True
-                self._loop.pause(self._upstream_fd)
+        if self._out.rest and self._upstream is not None and not self._is_paused:
+            self._is_paused = True
+            self._loop.pause(self._upstream_fd)
         return True
 
     def _leave(self) -> None:
@@ -230,10 +227,11 @@ class Held:
 
     def _over(self) -> None:
         self._is_over = True
-        self._rest = b""
+        self._out.rest = b""
+        sent = self._out.sent
         if self._tunnel is not None:
-            self._sent += self._tunnel.stop()
-        self._home.see_off(self, self._account.close(self._exchange, self._sent, self._loop.now))
+            sent += self._tunnel.stop()
+        self._home.see_off(self, self._account.close(self._exchange, sent, self._loop.now))
 
     # ---- the upstream's side
 
@@ -321,7 +319,7 @@ class Held:
         if isinstance(error, ConnectionRefusedError) and course.order is not None:
             self._close_upstream()
             if course.may_try_again:
-                self._loop.after(_RETRY_PAUSE, self._connect)
+                self._pause.begin(_RETRY_PAUSE, self._connect_again)
             else:
                 self._give_up_on(f"{course.where} refuses connections", is_unheard=True)
             return
@@ -345,18 +343,29 @@ class Held:
             return False
         if course.heir is not None:
             self._close_upstream()
-            self._loop.after(LOOK_AGAIN, self._look_for_heir)
+            self._pause.begin(LOOK_AGAIN, self._look_for_heir)
             return course.heir.is_awaited(self._loop.now)
         if not course.leads_on(is_unheard=is_unheard):
             return False
+        self._ask_again(course.ask_on(self.waited))
+        return True
+
+    def _ask_again(self, ask: Ask) -> None:
+        """The grant is of no use: another one is wanted."""
         self._close_upstream()
+        self._pause.drop()
         self._exchange.returned()
         self._link.done(self.request, Outcome.FAILED, served=False)
-        self._link.request(course.ask_again(), self, self._loop.now)
-        return True
+        self._link.request(ask, self, self._loop.now)
+
+    def _connect_again(self) -> None:
+        if self._pause.is_over():
+            self._connect()
 
     def _look_for_heir(self) -> None:
         course = self._course
+        if not self._pause.is_over():
+            return
         if course.order is not None and course.heir is not None and not course.heir.has_come():
             self._give_up_on("the scheduler process has ended, and no other came")
             return

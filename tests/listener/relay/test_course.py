@@ -1,3 +1,4 @@
+import socket
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
@@ -90,11 +91,38 @@ def test_only_a_route_leads_on_and_what_was_never_heard_is_asked_for_once_more(l
     assert [plain.leads_on(is_unheard=unheard) for unheard in (False, True)] == [False, True]
     assert [routed.leads_on(is_unheard=unheard) for unheard in (False, True)] == [True, True]
 
-    plain.ask_again()
-    again = routed.ask_again().routed
+    plain.ask_on(Seconds(1.5))
+    again = routed.ask_on(Seconds(1.5)).routed
 
     assert again is not None
     assert again.tried == (FAR,)
     assert not plain.leads_on(is_unheard=True)
     plain.drop()
     assert not plain.leads_on(is_unheard=True)
+
+
+def test_what_has_not_begun_is_asked_for_anew_a_few_times(link: Link) -> None:
+    course = Course(_routed())
+    asks = []
+    for _ in range(4):
+        course.granted(_to(course, FAR), link)
+        course.begin()
+        asks.append(course.ask_anew(Seconds(1.5)))
+
+    assert course.order is not None
+    assert asks == [ask_of(course.order, waited=Seconds(1.5))] * 3 + [None]
+
+
+def test_what_has_begun_is_not(link: Link) -> None:
+    course, over = Course(order()), Course(order())
+    course.granted(_to(course), link)
+    sending = course.begin()
+    assert sending is not None
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        sending.go_on(ours)
+
+    over.drop()
+
+    assert course.ask_anew(Seconds(0.0)) is None
+    assert over.ask_anew(Seconds(0.0)) is None
