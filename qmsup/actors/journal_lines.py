@@ -30,6 +30,7 @@ _VEILED = frozenset({"conversation", "client"})
 
 _EVENTS = {kind.__name__: kind for kind in get_args(all_events.Event)}
 _EFFECTS = {kind.__name__: kind for kind in get_args(all_effects.Effect)}
+_NAMES = {kind: name for name, kind in (*_EVENTS.items(), *_EFFECTS.items())}
 _encode = msgspec.json.Encoder().encode
 
 
@@ -73,27 +74,31 @@ class LineWriter:
         """A turn's line, without its end."""
         number, now, event, effects = turn
         kind = type(event)
-        told: object = event
-        if kind in _CONVERSING:
-            told = self._veiled(event, _CONVERSING[kind])
-        elif isinstance(event, ConfigApplied):
-            told = plain_values.plain(replace(event, spec=self._redacted(event.spec)))
-        elif kind in _COMMANDING:
-            told = self._without_command(event)
+        told = self._told(event) if kind in _TOLD_OTHERWISE else event
         kept = [
             (
-                type(effect).__name__,
+                _NAMES[type(effect)],
                 self._without_command(effect) if type(effect) in _COMMANDING else effect,
             )
             for effect in effects
             if type(effect) is not ArmWake and is_kept(effect)
         ]
-        return _encode((number, now, kind.__name__, told, kept))
+        return _encode((number, now, _NAMES[kind], told, kept))
 
-    def _veiled(self, event: Event, names: tuple[str, ...]) -> msgspec.Raw:
+    def _told(self, event: Event) -> object:
+        """An event without what is nobody's business."""
+        kind = type(event)
+        if kind in _CONVERSING:
+            secrets = [*_secrets_in(event, _CONVERSING[kind])]
+            return self._veiled(event, secrets) if secrets else event
+        if isinstance(event, ConfigApplied):
+            return plain_values.plain(replace(event, spec=self._redacted(event.spec)))
+        return self._without_command(event)
+
+    def _veiled(self, event: Event, secrets: list[tuple[str, str]]) -> msgspec.Raw:
         """An event whose conversations cannot be read any more. Changed as text: copies of it would cost more."""
         text = _encode(event)
-        for name, told in _secrets_in(event, names):
+        for name, told in secrets:
             field = b'"%b":' % name.encode()
             text = text.replace(field + _encode(told), field + _encode(self._digest(told)))
         return msgspec.Raw(text)
@@ -177,3 +182,5 @@ _COMMANDING = frozenset(
 
 _CONVERSING = {kind: names for kind in _EVENTS.values() if (names := _conversing_fields(kind))}
 """The events that tell of conversations, and where."""
+
+_TOLD_OTHERWISE = frozenset({ConfigApplied, *_COMMANDING, *_CONVERSING})

@@ -1,4 +1,4 @@
-"""The journal in memory: what is noted is found again, and what it costs is put off."""
+"""The journal in memory: what is noted is found again, and is handed to the disk by and by."""
 
 from qmsup.actors.journal import Journal
 from qmsup.actors.journal_lines import LineWriter, read
@@ -48,18 +48,20 @@ def test_a_turn_is_noted_at_once_and_written_half_a_second_later() -> None:
     assert due(journal) == 11.5
 
 
-def test_much_is_written_in_slices() -> None:
+def test_of_many_turns_only_some_wait_to_be_written() -> None:
     disk = Disk()
     journal = Journal(header_of(), write=disk.write)
-    Session(journal.note).be_busy(1, events=300)
+    turns: list[Turn] = []
+    Session(turns.append).say("r1 asks a")
 
-    journal.work(Seconds(9999))
+    for _ in range(1024):
+        journal.note(turns[0])
 
-    assert 1 < len(disk.lines) < 300
-    assert (due(journal) or 9999) < 9999, "so the next slice is due at once"
-    while due(journal) is not None:
-        journal.work(Seconds(9999))
-    assert len(disk.lines) > 300
+    assert len(disk.lines) == 1025, "and the header"
+    assert due(journal) is None
+    journal.note(turns[0])
+    assert len(disk.lines) == 1025
+    assert due(journal) is not None
 
 
 def test_what_names_a_request_is_found_newest_first() -> None:
