@@ -34,12 +34,16 @@ class StandIn:
 
     def send(self, *messages: listening.FromWorker) -> None:
         """Sends messages, together."""
-        self._socket.send([codec.encode(message) for message in messages])
+        self.send_frames([codec.encode(message) for message in messages])
+
+    def send_frames(self, frames: list[bytes]) -> None:
+        """Sends encoded messages, together."""
+        self._socket.send(frames)
 
     def request(self) -> RequestId:
-        """An id that was not used before."""
+        """An id that was not used before; all of one stand-in are of one length."""
         self._asked += 1
-        return RequestId(f"{self._name}-{self._asked}")
+        return RequestId(f"{self._name}-{self._asked:08}")
 
     def ask(self, model: str) -> RequestId:
         """Asks for a model, as a request that can be told its place in the line."""
@@ -49,10 +53,14 @@ class StandIn:
 
     def receive(self, timeout_s: float) -> list[listening.FromScheduler]:
         """What has come, waiting for it at most so long."""
+        return [codec.decode_from_scheduler(frame) for frame in self.receive_frames(timeout_s)]
+
+    def receive_frames(self, timeout_s: float) -> list[bytes]:
+        """The same, not decoded yet."""
         frames = self._socket.receive()
         if not frames and self._socket.wait(Seconds(timeout_s)):
             frames = self._socket.receive()
-        return [codec.decode_from_scheduler(frame) for frame in frames]
+        return frames
 
     def wait(
         self,
