@@ -38,12 +38,14 @@ LISTENERS = {"main": {"workers": 2}, "side": {"workers": 1}}
 _STAKES = Stakes(models=MODELS, painters=("paint",), listeners=LISTENERS)
 _FIT = 2
 _BUDGET_GB = 7
+_OFFER_S = 4.0
+"""Longer than a message and its answer may be under way (3 s): who is frozen for longer comes too late."""
 _KEYS: dict[str, Any] = {
     "vramBudgetGB": _BUDGET_GB,
     "schedulerGraceMs": blame.GRACE_S * 1000,
     "scheduler": {
         "listenerGraceMs": blame.LISTENER_GRACE_S * 1000,
-        "offerTimeoutMs": blame.OFFER_S * 1000,
+        "offerTimeoutMs": _OFFER_S * 1000,
         "holdMs": 700,
     },
 }

@@ -192,6 +192,6 @@ def _fault(dice: random.Random, kind: Kind, stakes: Stakes) -> Fault:
 
 
 def _spell(dice: random.Random, longest_s: float) -> float:
-    """Of a freeze: within a heartbeat, past the one that cuts connections, or past all graces."""
-    shortest, longest = dice.choices([(0.05, 0.7), (1.3, 3.0), (5.5, 11.0)], [4, 4, 1])[0]
+    """Of a freeze: within a heartbeat, past the one that cuts connections, or past an offer and all graces."""
+    shortest, longest = dice.choices([(0.05, 0.7), (1.3, 3.0), (4.2, 11.0)], [4, 4, 2])[0]
     return min(dice.uniform(shortest, longest), longest_s)

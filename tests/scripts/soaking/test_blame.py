@@ -148,12 +148,27 @@ def test_who_has_a_time_limit_may_be_told_that_it_is_over(timeout: int | None) -
     assert is_allowed(ended, [], []) is (timeout is not None)
 
 
-@pytest.mark.parametrize(("lasts_s", "may"), [(3.0, True), (1.5, False)])
-def test_whose_grant_has_lapsed_may_be_told_that_the_model_is_gone(
+@pytest.mark.parametrize(("lasts_s", "may"), [(9.5, True), (8.5, False)])
+def test_only_what_a_worker_past_its_grace_had_begun_may_end_with_its_model(
     lasts_s: float, may: bool
 ) -> None:
     asking = Asking(at_s=0, listener="main", model="m", streams=True, words=1)
-    ended = Ended(asking=asking, ending=Ending.REFUSED, code="model_unloaded", began_s=0, ended_s=9)
+    ended = Ended(
+        asking=asking, ending=Ending.REFUSED, code="model_unloaded", began_s=0, ended_s=12
+    )
     frozen = done(Kind.FREEZE, Part.WORKER, "main", lasts_s=lasts_s)
 
-    assert is_allowed(ended, [frozen], []) is may
+    assert is_allowed(ended, [frozen, LOSS, DELAY, DEAD_SCHEDULER], []) is may
+
+
+@pytest.mark.parametrize(
+    ("port", "lasts_s", "may"), [("main", 6.0, True), ("main", 4.0, False), ("side", 6.0, False)]
+)
+def test_a_worker_that_is_frozen_when_a_scheduler_begins_may_greet_too_late(
+    port: str, lasts_s: float, may: bool
+) -> None:
+    asking = Asking(at_s=0, listener=port, model="m", streams=True, words=1)
+    ended = Ended(asking=asking, ending=Ending.REFUSED, code=FAILED, began_s=0, ended_s=9)
+    frozen = done(Kind.FREEZE, Part.WORKER, "main", at_s=1.0, lasts_s=lasts_s)
+
+    assert is_allowed(ended, [frozen, SCHEDULER], []) is may
