@@ -81,6 +81,23 @@ def test_of_what_a_peer_sends_without_end_few_lines_are_written(
     assert (lines[-1]["number"], lines[-1]["left_out"]) == (1000, 990)
 
 
+def test_of_what_fails_without_end_few_lines_are_written(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    log.set_up(style="json")
+    told = Log("feed")
+
+    for _ in range(1000):
+        try:
+            int("no number")
+        except ValueError:
+            told.exception_again("actor.broke")
+
+    lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
+    assert 10 <= len(lines) < 20
+    assert "ValueError" in lines[0]["trace"]
+
+
 def test_what_is_below_the_level_is_not_written(capsys: pytest.CaptureFixture[str]) -> None:
     log.set_up(level="warning", style="text")
 

@@ -10,7 +10,6 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import cast
 
 import pykka
@@ -22,9 +21,12 @@ from qmsup.actors.inbox import PollingInbox
 from qmsup.ids import AskId, Epoch
 from qmsup.log import Log
 from qmsup.transport.feed import FeedSocket
+from qmsup.units import Seconds
 
 Bodies = Mapping[str, object]
 """By topic."""
+
+_TRIED_AGAIN_AFTER = Seconds(1.0)
 
 _log = Log("feed")
 
@@ -96,6 +98,9 @@ class FeedActor(Enduring):
         self._seq: Counter[str] = Counter()
         self._known: dict[str, object] = {}
         self._socket: FeedSocket | None = None
+        self._wanted: frozenset[str] = frozenset()
+        self._is_broken = False
+        """The last look at subscriptions did not come to its end."""
 
     @staticmethod
     @override
@@ -110,8 +115,7 @@ class FeedActor(Enduring):
             # A box without a feed serves all the same.
             _log.error("feed.not_bound", endpoint=self._endpoint, because=error.strerror)
             return
-        look = partial(self.attempt, "subscriptions", self._look_at_subscriptions)
-        self._inbox.watch(self._socket.fileno(), look, eager=True)
+        self._inbox.watch(self._socket.fileno(), self._look, eager=True)
 
     @override
     def on_stop(self) -> None:
@@ -131,14 +135,24 @@ class FeedActor(Enduring):
         if isinstance(message, Look) and message.ask is not None:
             self._say(QuestionLost(ask=message.ask))
 
+    def _look(self) -> None:
+        self.attempt("subscriptions", self._look_at_subscriptions)
+        if self._is_broken:
+            self._inbox.wake_at(Seconds(time.monotonic() + _TRIED_AGAIN_AFTER))
+
     def _look_at_subscriptions(self) -> None:
         socket = self._socket
         assert socket is not None, "it is watched"
-        before = socket.wanted
-        if socket.look() and (wanted := socket.wanted) != before:
-            if not wanted:
-                self._known = {}
-            self._say(FeedWanted(prefixes=wanted))
+        was_broken, self._is_broken = self._is_broken, True
+        if socket.look() or was_broken:  # which tells of a change once
+            wanted = socket.wanted
+            if wanted != self._wanted:
+                if not wanted:
+                    self._known = {}
+                self._say(FeedWanted(prefixes=wanted))
+                self._wanted = wanted
+        socket.greet()  # only now: what they do next, whoever makes the looks is told of later
+        self._is_broken = False
 
     def _publish(self, look: Look) -> None:
         now = time.time()

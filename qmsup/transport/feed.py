@@ -73,6 +73,7 @@ class FeedSocket:
         self._socket.setsockopt(zmq.XPUB_VERBOSER, 1)
         self._socket.setsockopt(zmq.MAXMSGSIZE, _LARGEST)
         self._topics: dict[bytes, _Readers] = {}
+        self._newcomers: list[bytes] = []
         try:
             self._socket.bind(endpoint)
         except zmq.ZMQError as e:
@@ -94,7 +95,7 @@ class FeedSocket:
         )
 
     def look(self) -> bool:
-        """Read who subscribed and who is gone, and greet newcomers. True if other topics are wanted now."""
+        """Read who subscribed and who is gone. True if other topics are wanted now."""
         before = self._topics.keys() | ()
         while context.is_readable(self._socket):
             frame = self._socket.recv(context.NOW, copy=False)
@@ -111,6 +112,12 @@ class FeedSocket:
             return
         self._topics.setdefault(topic, _Readers()).add(peer)
         if topic.startswith(feed.HELLO.encode()):
+            self._newcomers.append(topic)
+
+    def greet(self) -> None:
+        """Tell those who came since the last call that their subscriptions are in force."""
+        newcomers, self._newcomers = self._newcomers, []
+        for topic in newcomers:
             self._send(topic, b"{}")
 
     def _take_off(self, topic: bytes, peer: str) -> None:

@@ -5,9 +5,12 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from qmsup import places as where
+from qmsup.actors import finished as finished_module
+from qmsup.actors import mishaps
 from qmsup.ids import ListenerName, ModelId, RequestId
 from qmsup.transport.feed import FeedReader
 from qmsup.units import Seconds
@@ -189,3 +192,26 @@ def test_who_looks_on_hears_of_each_request_but_not_who_asked(
     assert item.topic == "activity.m"
     assert item.body["outcome"] == "finished"
     assert not {"fingerprint", "key"} & set(item.body)
+
+
+def test_a_bug_costs_the_books_what_they_were_told_then_and_is_said(
+    worker: WorkerPeer, client: ControlPeer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mishaps.forget()
+    with monkeypatch.context() as patch:
+        patch.setattr(finished_module, "row_of", lambda *_: 1 / 0)
+        patch.setattr(finished_module, "told_of", None)
+        tell(worker, finished(1))
+        becomes(lambda: [m["part"] for m in client.body("status")["mishaps"]], ["books"])
+    tell(worker, finished(2))
+    becomes(lambda: [row["request"] for row in client.body("activity")["activity"]], ["q-2"])
+    assert requests_total(client) == {("m", "main", "200"): 1}
+
+    with monkeypatch.context() as patch:
+        patch.setattr(finished_module, "told_of", None)
+        code, why = client.refusal("activity")
+
+    assert (code, why[:14]) == ("internal_error", "a bug of qmsup")
+    [mishap] = client.body("status")["mishaps"]
+    assert (mishap["times"], mishap["doing"]) == (2, "ActivityAsked")
+    mishaps.forget()

@@ -7,12 +7,15 @@ from pathlib import Path
 import pytest
 
 from qmsup import places as where
+from qmsup.actors import feed as feed_module
+from qmsup.actors import mishaps
 from qmsup.actors.feed import FeedActor
 from qmsup.ids import RequestId
-from qmsup.transport.feed import FeedReader
+from qmsup.transport.feed import FeedReader, FeedSocket
 from qmsup.units import Seconds
 from qmsup.wire.feed import Item
 from qmsup.wire.listening import Done
+from tests.support.children import wait_until
 from tests.support.scheduler_actor import (
     EPOCH,
     PATIENCE,
@@ -103,3 +106,26 @@ def test_a_feed_that_cannot_be_bound_is_told_and_the_box_serves(
     ref.stop()
     assert "feed.not_bound" in caplog.text
     assert told == []
+
+
+def test_a_bug_costs_onlookers_one_look_and_who_asked_an_answer(
+    running: RunningScheduler, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mishaps.forget()
+    monkeypatch.setattr(feed_module, "_TRIED_AGAIN_AFTER", Seconds(0.05))
+    onlooker, client = _Onlooker("model."), running.client()
+    with monkeypatch.context() as patch:
+        patch.setattr(feed_module, "_kind_of", lambda _: 1 / 0)
+        assert client.refusal("subscribe")[0] == "internal_error"
+        patch.setattr(FeedSocket, "wanted", property(lambda _: 1 / 0))
+        another = FeedReader(where.feed_endpoint(), ["lease."])
+        wait_until(lambda: any(each.doing == "subscriptions" for each in mishaps.told()))
+    assert [each["part"] for each in client.body("status")["mishaps"]] == ["feed"]
+
+    assert another.await_greeting(Seconds(PATIENCE)), "when what hindered it was over"
+    running.worker().takes_up("r-1")
+    onlooker.sees(lambda i: i.topic == "model.m" and i.body["state"] == "ready")
+    assert client.body("subscribe")["state"]["model.m"]["state"] == "ready"
+    another.close()
+    onlooker.close()
+    mishaps.forget()

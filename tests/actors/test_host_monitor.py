@@ -3,15 +3,20 @@
 import socket
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from queue import Empty, Queue
 
 import pykka
 import pytest
 
+from qmsup.actors import host_monitor, mishaps
 from qmsup.actors.host_monitor import HostMonitor
 from qmsup.actors.host_news import HostSeen, WatchHosts
 from qmsup.ids import HostName
 from qmsup.spec import HostSpec
+from qmsup.units import Seconds
+from qmsup.upstream.host_look import Looker
+from tests.support.children import wait_until
 from tests.support.servers import free_port
 from tests.support.upstreams import upstream
 
@@ -78,3 +83,25 @@ def test_another_configuration_is_taken_over(news: "Queue[HostSeen]") -> None:
 
         while _next(news, "one").sight.is_healthy:
             pass
+
+
+def test_hosts_are_looked_at_again_after_a_bug(
+    news: "Queue[HostSeen]", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(host_monitor, "_EVERY", Seconds(0.05))
+    mishaps.forget()
+    with upstream(lambda connection, _: connection.sendall(_OK)) as server:
+        with monkeypatch.context() as patch:
+            patch.setattr(ThreadPoolExecutor, "submit", lambda *_: 1 / 0)
+            _start(news, _spec("well", server.where))
+            wait_until(lambda: any(each.times > 2 for each in mishaps.told()))
+
+        assert _next(news, "well").sight.is_healthy
+        with monkeypatch.context() as patch:
+            patch.setattr(Looker, "look", lambda _: 1 / 0)
+            wait_until(lambda: any(each.doing == "a look" for each in mishaps.told()))
+        while not news.empty():
+            news.get()
+
+        assert _next(news, "well").sight.is_healthy
+    mishaps.forget()

@@ -180,3 +180,21 @@ def test_a_deadline_that_comes_while_nobody_says_anything_is_kept() -> None:
 
     assert inbox.get().message == TimeIsUp()
     inbox.close()
+
+
+@pytest.mark.parametrize("is_eager", [True, False])
+def test_what_a_watch_raises_is_raised_where_pykka_looks_after_it(*, is_eager: bool) -> None:
+    inbox = PollingInbox()
+    reader, writer = os.pipe()
+    inbox.watch(reader, lambda: 1 / 0, eager=is_eager)
+    os.write(writer, b"x")
+
+    envelope = inbox.get()
+
+    assert envelope.reply_to is None
+    with pytest.raises(ZeroDivisionError):
+        _ = envelope.message
+    inbox.forget(reader)
+    for end in (reader, writer):
+        os.close(end)
+    inbox.close()

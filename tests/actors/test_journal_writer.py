@@ -7,7 +7,9 @@ from pathlib import Path
 import pytest
 
 from qmsup import places as where
+from qmsup.actors import mishaps
 from qmsup.actors.journal import JournalOnDisk, former_lines
+from qmsup.actors.journal_folder import JournalFolder
 from qmsup.actors.tree import end_actors
 
 
@@ -81,3 +83,25 @@ def test_a_disk_that_is_far_behind_is_spared(
     assert written(disk)
     assert former_lines()[-1] == b"again\n"
     end_actors()
+
+
+def test_a_bug_costs_the_journal_the_lines_that_met_it(
+    places: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    mishaps.forget()
+    disk = JournalOnDisk()
+    disk.write(b"one\n")
+    assert written(disk)
+    with monkeypatch.context() as patch:
+        patch.setattr(JournalFolder, "append", lambda *_: 1 / 0)
+        disk.write(b"lost\n")
+        assert not written(disk), "and that is said"
+    disk.when_written(lambda: int("no number"))
+    disk.write(b"two\n")
+
+    assert written(disk)
+    assert former_lines() == [b"one\n", b"two\n"]
+    assert [(each.part, each.times) for each in mishaps.told()] == [("journal", 2)]
+    assert disk._progress.handed == disk._progress.dealt_with, "so it is not taken for a slow disk"
+    end_actors()
+    mishaps.forget()

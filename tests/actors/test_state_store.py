@@ -8,13 +8,15 @@ from pathlib import Path
 import pytest
 
 from qmsup import places as where
+from qmsup.actors import footprints, mishaps, state_store
 from qmsup.actors.state_store import StateOnDisk
 from qmsup.actors.tree import end_actors
 from qmsup.core.scheduling.effects import Remember
 from qmsup.core.scheduling.events import FootprintMeasured, SeenBy
 from qmsup.ids import EventNumber, ModelId
 from qmsup.spec import ModelSpec
-from qmsup.units import MiB
+from qmsup.units import MiB, Seconds
+from tests.support.children import wait_until
 
 CHAT = ModelSpec(id=ModelId("chat"), argv=("server", "--name", "chat"))
 VIDEO = ModelSpec(id=ModelId("video"), argv=("server", "--name", "video"))
@@ -93,3 +95,60 @@ def test_a_folder_that_takes_nothing_is_told_of_once_and_tried_again(
     store.remember(measured(CHAT, 700))
 
     assert [event.peak for event in store.known_of([CHAT])] == [700]
+
+
+def test_a_bug_costs_the_store_what_it_was_told_then_and_leaves_nothing_half_written(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mishaps.forget()
+    store = StateOnDisk()
+    store.remember(measured(CHAT, 700))
+    assert len(store.known_of([CHAT])) == 1
+    with monkeypatch.context() as patch:
+        patch.setattr(footprints, "_MOST", "many")  # which is met when the row has been written
+        store.remember(measured(CHAT, 800))
+        store.remember(measured(VIDEO, 500))
+        assert [event.peak for event in store.known_of([CHAT, VIDEO])] == [700]
+        patch.setattr(footprints, "find", None)
+        assert store.known_of([CHAT]) == [], "a start hangs on no bug"
+    store.remember(measured(VIDEO, 600))
+
+    assert [event.peak for event in store.known_of([CHAT, VIDEO])] == [700, 600]
+    assert [(each.part, each.times) for each in mishaps.told()] == [("state", 3)]
+    mishaps.forget()
+
+
+def test_how_things_stand_is_kept_when_what_hindered_it_is_over(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(state_store, "_TRIED_AGAIN_AFTER", Seconds(0.05))
+    where.state_dir().write_text("a file where the folder should be")
+    store = StateOnDisk()
+    store.keep_standing("former")
+    store.keep_standing("newest")
+    assert store.standing() == ""
+
+    where.state_dir().unlink()
+
+    wait_until(lambda: store.standing() == "newest")
+
+
+def test_how_things_stand_is_kept_at_the_end_and_before_what_came_later(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mishaps.forget()
+    store = StateOnDisk()
+    with monkeypatch.context() as patch:
+        patch.setattr(state_store, "_keep_standing", lambda *_: 1 / 0)
+        store.keep_standing("first")
+        store.remember(measured(CHAT, 700))
+        assert store.standing() == "", "nobody is told what is not on disk"
+    assert store.standing() == "first"
+    with monkeypatch.context() as patch:
+        patch.setattr(state_store, "_keep_standing", lambda *_: 1 / 0)
+        store.keep_standing("second")
+        assert store.known_of([CHAT]) == []
+    end_actors()
+
+    assert StateOnDisk().standing() == "second"
+    mishaps.forget()

@@ -11,6 +11,7 @@ WALL_CLOCK = {
     "qmsup/actors/chronicle.py": "the journal's readers see when",
     "qmsup/actors/feed.py": "subscribers see when",
     "qmsup/actors/footprints.py": "when a size was measured outlives the scheduler, and its machine",
+    "qmsup/actors/mishaps.py": "a person sees when",
     "qmsup/actors/job_book.py": "when a job ended outlives the scheduler",
     "qmsup/actors/job_rounds.py": "the same",
     "qmsup/actors/scheduler.py": "the same",

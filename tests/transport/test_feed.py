@@ -28,6 +28,7 @@ def _reader(places: Path, feed: FeedSocket, *topics: str) -> FeedReader:
     reader = FeedReader(f"ipc://{places}/feed.sock", topics)
     for _ in range(200):
         feed.look()
+        feed.greet()
         if reader.await_greeting(Seconds(0.05)):
             return reader
     raise AssertionError("no greeting")
