@@ -16,10 +16,9 @@ def a_clean_ledger() -> Iterator[None]:
 
 
 def _broken(text: str) -> Exception:
-    try:
+    with pytest.raises(ValueError, match="invalid literal") as caught:
         int(text)
-    except ValueError as error:
-        return error
+    return caught.value
 
 
 def test_a_part_is_told_with_how_often_and_what_last() -> None:
