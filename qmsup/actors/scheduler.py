@@ -6,15 +6,14 @@ for at once. It decides nothing: every choice is `core.scheduling`'s.
 
 import os
 import time
-from collections.abc import Callable, Mapping
-from functools import partial
+from collections.abc import Callable
 from typing import assert_never, cast
 
 import pykka
 from typing_extensions import override
 
 from qmsup import places
-from qmsup.actors import answers, explaining, wishes
+from qmsup.actors import wishes
 from qmsup.actors.books import Booked, Books
 from qmsup.actors.chronicle import Chronicle, Written, header_of
 from qmsup.actors.config_reader import ConfigRead, ConfigRefused
@@ -22,7 +21,6 @@ from qmsup.actors.copies import Copy
 from qmsup.actors.enduring import QuestionLost
 from qmsup.actors.feed import FeedActor, FeedWanted, Subscribed
 from qmsup.actors.gateway import Asked, Gateway, Greeted, Heard
-from qmsup.actors.gauges import gauges_of
 from qmsup.actors.host_news import HostSeen
 from qmsup.actors.inbox import PollingInbox, TimeIsUp
 from qmsup.actors.job_desk import JobDesk
@@ -39,6 +37,7 @@ from qmsup.actors.signalled import ReloadNow, StopNow
 from qmsup.actors.standing import read_former
 from qmsup.actors.state_store import StateOnDisk
 from qmsup.actors.tree import ProcessTree
+from qmsup.actors.verbs import Verbs
 from qmsup.actors.watching import Watching
 from qmsup.actors.workers import Workers
 from qmsup.core.scheduling import invariants, views
@@ -52,7 +51,6 @@ from qmsup.core.scheduling.events import (
 )
 from qmsup.core.scheduling.scheduler import Scheduler
 from qmsup.core.scheduling.stories import Turn
-from qmsup.errors import Code, Refusal, RequestError
 from qmsup.ids import Incarnation
 from qmsup.log import Log
 from qmsup.spec import OnExit, Spec
@@ -146,6 +144,7 @@ class SchedulerActor(pykka.ThreadingActor):
             self._on_break()
             raise
         self._watching = Watching(self._life.open_reader, self.actor_ref.tell)
+        self._verbs = self._made_verbs()
         self._recall(offset)
         self._watching.tell(self._core.state)
         self._inbox.watch(self._router.fileno(), lambda: self._router.receive() or None, eager=True)
@@ -153,6 +152,21 @@ class SchedulerActor(pykka.ThreadingActor):
             self._inbox.watch(remote.fileno(), lambda: remote.receive() or None, eager=True)
         _log.info("scheduler.started", epoch=self._life.epoch, endpoint=self._life.endpoint)
         wishes.preload(self._spec, self.actor_ref.tell)
+
+    def _made_verbs(self) -> Verbs:
+        return Verbs(
+            life=self._life,
+            state=self._core.state,
+            spec=lambda: self._spec,
+            gateway=self._gateway,
+            routes=self._routes,
+            reload=self._reload,
+            chronicle=self._chronicle,
+            books=self._books,
+            watching=self._watching,
+            handle=self._handle,
+            tell=self.actor_ref.tell,
+        )
 
     def _recall(self, offset: float) -> None:
         """Know how things stood, and what was measured, before the first model is wanted."""
@@ -246,7 +260,7 @@ class SchedulerActor(pykka.ThreadingActor):
                     self._handle(joined)
                     self._routes.greeted(greeted)
             case Asked() as asked:
-                self._answer(asked)
+                self._verbs.answer(asked, _now())
             case None:
                 pass
             case unexpected:
@@ -340,59 +354,6 @@ class SchedulerActor(pykka.ThreadingActor):
             self._watching.due,
         )
         self._inbox.wake_at(min((t for t in wishes if t is not None), default=None))
-
-    def _answer(self, asked: Asked) -> None:
-        try:
-            self._answer_verb(asked)
-        except answers.BadQuestionError as error:
-            self._gateway.refuse(asked.ask, Refusal(code=Code.BAD_REQUEST, message=str(error)))
-        except RequestError as error:
-            self._gateway.refuse(asked.ask, error.refusal)
-
-    def _answer_verb(self, asked: Asked) -> None:
-        if (body := self._routes.answer(asked)) is not None:
-            self._gateway.reply(asked.ask, body)
-            return
-        wish = wishes.wish_of(asked, self._core.state, self._spec, _now())
-        if wish is not None:
-            self._gateway.expect(asked.ask, wish.body)
-            self._handle(wish.event)
-            return
-        match asked.verb:
-            case "reload":
-                self._reload.begin(asked.ask)
-            case "subscribe":
-                self._chronicle.show(self._core.state, self._spec, _now(), asked.ask)
-            case "metrics":
-                now, state, seen = _now(), self._core.state, self._watching.reading
-                gauges = gauges_of(state, self._spec, now, seen, self._routes.up(now))
-                self._books.show_metrics(asked.ask, gauges)
-            case "activity":
-                self._books.show_activity(asked.ask, asked.args)
-            case "journal":
-                self._chronicle.journal.flush()
-                self._chronicle.on_disk.when_written(
-                    partial(self.actor_ref.tell, Written(ask=asked.ask))
-                )
-            case verb:
-                self._gateway.reply(asked.ask, self._reading(verb, asked.args))
-
-    def _reading(self, verb: str, args: Mapping[str, object]) -> object:
-        match verb:
-            case "ping":
-                return {}
-            case "queue":
-                return explaining.queue(self._core.state, _now())
-            case "explain":
-                return explaining.explain(args, self._core.state, self._chronicle.journal, _now())
-            case _:
-                seen = self._watching.shown(now := _now())
-                body = answers.reading(verb, self._core.state, self._spec, self._life, now, seen)
-                if body is None:
-                    raise answers.BadQuestionError(
-                        f"unknown verb {verb!r}: ask one of {wishes.EVERY_VERB}"
-                    )
-                return body
 
 
 def _now() -> Seconds:

@@ -1,4 +1,4 @@
-"""Bodies of answers, made of the core's real state; over the socket they are in test_scheduler_when_asked.py."""
+"""Bodies of answers, made of the core's real state; over the socket they are in test_verbs.py."""
 
 from pathlib import Path
 from typing import Any
