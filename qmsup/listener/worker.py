@@ -151,7 +151,9 @@ class RelayWorker(gthread.ThreadWorker):
 
     def _turn_for_a_spell(self, timeout: float) -> None:
         engine = self.engine
-        engine.turn(timeout)
+        is_quiet = not engine.turn(timeout) and not engine.held
+        if is_quiet:
+            return  # it is awake for its tick, and would be woken once more for the housekeeping alone
         until = engine.now + _SPELL
         while self.alive and engine.now < until and self.nr_conns < self.worker_connections:
             engine.turn(until - engine.now)

@@ -8,7 +8,6 @@ cards, and they are few.
 import os
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from qmsup.processes import procfs
 from qmsup.processes.child import NONCE_VARIABLE
@@ -16,7 +15,6 @@ from qmsup.processes.procfs import Stat
 
 _DEEPEST = 32
 """So many generations are followed upward; a parent's stat may be of another process by the time it is read."""
-_NONCE = f"{NONCE_VARIABLE}=".encode()
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
@@ -108,7 +106,7 @@ class Families:
             return None
         resident = private = 0
         for pid, start_ticks in list(family.members.items()):
-            pages = _pages_of(pid)
+            pages = procfs.pages_of(pid)
             if pages is not None and _is_still(pid, start_ticks):
                 resident += pages[0] * _PAGE
                 private += pages[1] * _PAGE
@@ -138,22 +136,10 @@ def _bears(stat: Stat, family: _Family) -> bool:
 
 
 def _mark_of(pid: int) -> str:
-    try:
-        lines = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
-    except OSError:
-        return ""
-    return next((line.decode() for line in lines if line.startswith(_NONCE)), "")
+    nonce = procfs.value_in_environ(pid, NONCE_VARIABLE)
+    return f"{NONCE_VARIABLE}={nonce}" if nonce else ""
 
 
 def _is_still(pid: int, start_ticks: int) -> bool:
     stat = procfs.stat_of(pid)
     return stat is not None and stat.start_ticks == start_ticks
-
-
-def _pages_of(pid: int) -> tuple[int, int] | None:
-    """What a process has in memory, with and without what it shares; None = there is none."""
-    try:
-        _, resident, shared, *_ = Path(f"/proc/{pid}/statm").read_bytes().split()
-    except (OSError, ValueError):
-        return None
-    return int(resident), int(resident) - int(shared)

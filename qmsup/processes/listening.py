@@ -19,8 +19,9 @@ _REQUEST = struct.Struct("=BBBxI2s2s16s16sI8s")
 _ANSWER = struct.Struct("=4x2s2s16s16s4x8s4x4x4x4xI")
 """Source port, destination port, addresses, cookie, inode."""
 _ANSWER_BYTES = 64 * 1024
-_PATIENCE = 0.5
-"""Seconds. The kernel answers in the call itself; this is against the day it does not."""
+_PATIENCE = struct.pack("@ll", 0, 500_000)
+"""Seconds and µs. The kernel answers in the call itself; this is against the day it does not. (A socket with a time-out
+of Python's is polled before each call.)"""
 _ANY = bytes(16)
 _LOCAL_V4 = frozenset((_ANY, bytes((127, 0, 0, 1)) + bytes(12)))
 _LOCAL_V6 = frozenset(
@@ -44,7 +45,7 @@ def listening_inodes(port: int) -> set[str]:
     """The inodes of what listens on a local port, on loopback or on every address."""
     try:
         with socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, _NETLINK_SOCK_DIAG) as kernel:
-            kernel.settimeout(_PATIENCE)
+            kernel.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, _PATIENCE)
             return {inode for family in _HERE for inode in _asked(kernel, port, family)}
     except OSError:
         return inodes_in_proc(port)

@@ -119,6 +119,15 @@ def ticks_of(pid: int) -> int:
     return int(major_faults) + int(user) + int(system)
 
 
+def pages_of(pid: int) -> tuple[int, int] | None:
+    """What a process has in memory, with and without what it may share; None = there is none."""
+    try:
+        _, resident, shared, *_ = _read(f"{pid}/statm").split()
+    except (OSError, ValueError):
+        return None
+    return int(resident), int(resident) - int(shared)
+
+
 def cpu_time_of(pid: int) -> Seconds:
     """The CPU time a process has used, all its threads together."""
     try:

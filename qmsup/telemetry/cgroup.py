@@ -90,8 +90,8 @@ def _way_up(mount: Path, path: PurePosixPath) -> Iterator[Path]:
 def _limit(folder: Path, version: _Version) -> Limit | None:
     told = [number_in(folder / name) for name in version.limits]  # `max` is no number
     numbers = [number for number in told if number is not None and number < _NO_LIMIT]
-    used = number_in(folder / version.used)
-    if not numbers or used is None:
+    used = number_in(folder / version.used) if numbers else None
+    if used is None:
         return None
     most = min(numbers)
     held = max(0, used - _caches(folder, version))

@@ -148,10 +148,16 @@ class Engine(Loop):
         super().close()
 
     def _tick(self) -> None:
-        self.after(_TICK, self._tick)
+        self.after(until_tick(self.now), self._tick)
         self._link.tick(self.now)
         for held in tuple(self._held):
             try:
                 held.tick(self.now)
             except Exception:  # noqa: BLE001 - the others have their turn all the same
                 self.on_fault(held.tick)
+
+
+def until_tick(now: float) -> Seconds:
+    """To the next tick, which comes at the same moment in all workers: what their beats wake up, they wake once."""
+    left = _TICK - now % _TICK
+    return Seconds(left if left > _TICK / 2 else left + _TICK)

@@ -83,8 +83,12 @@ class Loop:
         """Call something later. It cannot be taken back: the callee looks whether it still matters."""
         heapq.heappush(self._timers, (self.now + delay, next(self._timer_numbers), call))
 
-    def turn(self, timeout: float) -> None:
-        """Wait for something to happen, at most this long in seconds, and deal with it."""
+    def turn(self, timeout: float) -> bool:
+        """Wait for something to happen, at most this long in seconds, and deal with it.
+
+        Returns:
+            Whether a descriptor had something; False = only time passed.
+        """
         if self._timers or self._keeps_back_until is not None:
             timeout = self._until_next(timeout)
         events = self._epoll.poll(timeout, _EVENTS_AT_ONCE)
@@ -112,6 +116,7 @@ class Loop:
         self.on_turn()
         if self._closing:
             self._close_discarded()
+        return bool(events)
 
     def on_turn(self) -> None:
         """Everything that was ready has been dealt with."""

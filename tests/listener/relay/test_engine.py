@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from qmsup.listener.relay.engine import RelayOptions
+from qmsup.listener.relay.engine import RelayOptions, until_tick
 from qmsup.listener.relay.held import Held
 from qmsup.wire.listening import Ask, Beat, Done, Loading, Moved, Refused
 from tests.support.granting import PATIENCE, GrantingScheduler, grant
@@ -36,6 +36,13 @@ def test_a_beat_tells_what_is_held(both: Both) -> None:
     scheduler.hears(Beat, lambda beat: (beat.waiting, beat.held) == (1, 0))
 
     client.close()
+
+
+@pytest.mark.parametrize(
+    ("now", "then"), [(7.0, 8.0), (7.0004, 8.0), (6.9999, 8.0), (7.3, 8.0), (7.6, 9.0)]
+)
+def test_ticks_come_at_the_same_moments_in_all_workers(now: float, then: float) -> None:
+    assert now + until_tick(now) == pytest.approx(then)
 
 
 def test_without_leave_nothing_is_said_while_it_waits(both: Both) -> None:

@@ -109,6 +109,19 @@ def test_what_is_paused_or_released_is_not_heard_not_even_its_end(loop: Loop, pa
     assert heard[0] & select.EPOLLHUP
 
 
+def test_a_turn_says_whether_more_than_time_passed(loop: Loop, pairs: Pairs) -> None:
+    (near, far), _ = pairs
+    heard: list[int] = []
+    loop.watch(near.fileno(), select.EPOLLIN, heard.append)
+    loop.after(Seconds(0.0), lambda: None)
+    far.send(b"x")
+
+    first = loop.turn(1)
+    near.recv(1)
+
+    assert [first, loop.turn(0)] == [True, False]
+
+
 def test_other_events_can_be_watched_instead(loop: Loop, pairs: Pairs) -> None:
     (near, _), _ = pairs
     heard: list[int] = []
