@@ -4,7 +4,6 @@ A worker's relay engine carries the request here as it would to a model's server
 and what it sends and reads is carried as ever. Whoever comes is a process of ours: the folder is closed to others.
 """
 
-import contextlib
 import os
 import select
 import socket
@@ -14,6 +13,8 @@ from pathlib import Path
 from typing import BinaryIO
 
 _CHUNK = 256 * 1024
+_AT_A_TIME = 16
+"""Chunks that one visitor sends or takes before it is others' turn."""
 _BACKLOG = 512
 _LONGEST_HEAD = 64 * 1024
 _IN_MEMORY = 1024 * 1024
@@ -95,13 +96,13 @@ class Visitor:
         return (select.POLLOUT if self._unsent else select.POLLIN) | select.POLLRDHUP
 
     def receive(self) -> Visit | None:
-        """Read what has come; the request once it is whole.
+        """Read what has come, or some of it; the request once it is whole.
 
         Raises:
             GoneError: it will not be.
             NoRoomError: the disk does not take it.
         """
-        while True:
+        for _ in range(_AT_A_TIME):
             try:
                 chunk = self._sock.recv(_CHUNK)
             except BlockingIOError:
@@ -112,6 +113,7 @@ class Visitor:
                 raise GoneError
             if (visit := self._take(chunk)) is not None:
                 return visit
+        return None
 
     def is_gone(self) -> bool:
         """Whether who came has left, after a whole request."""
@@ -129,15 +131,17 @@ class Visitor:
         self._unsent = memoryview(head.encode("latin-1") + body)
 
     def go_on(self) -> bool:
-        """Send what is taken now; True once all is out, or nobody is there to take it."""
+        """Send what is taken now, or some of it; True once all is out, or nobody is there to take it."""
         try:
-            while self._unsent:
-                self._unsent = self._unsent[self._sock.send(self._unsent) :]
+            for _ in range(_AT_A_TIME):
+                if not self._unsent:
+                    break
+                self._unsent = self._unsent[self._sock.send(self._unsent[:_CHUNK]) :]
         except BlockingIOError:
             return False
         except OSError:
-            pass
-        return True
+            return True
+        return not self._unsent
 
     def close(self) -> None:
         """Hang up. May be repeated."""
@@ -197,12 +201,17 @@ class Visitor:
 
 
 def let_in(door: socket.socket) -> Visitor | None:
-    """Who stands at the door; None = nobody."""
-    with contextlib.suppress(OSError):
+    """Who stands at the door; None = nobody.
+
+    Raises:
+        OSError: this process can have no descriptor more.
+    """
+    try:
         sock, _ = door.accept()
-        sock.setblocking(False)  # noqa: FBT003 - the socket's own signature
-        return Visitor(sock)
-    return None
+    except (BlockingIOError, ConnectionError):
+        return None
+    sock.setblocking(False)  # noqa: FBT003 - the socket's own signature
+    return Visitor(sock)
 
 
 _PHRASES = {200: "OK", 202: "Accepted", 404: "Not Found", 409: "Conflict", 429: "Too Many Requests"}

@@ -5,6 +5,7 @@ configuration allows more, or nobody told it what the program is, jobs wait here
 """
 
 from collections import deque
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
@@ -35,6 +36,16 @@ class Turns(Generic[T]):
             return waiting.popleft()
         self._waiting.pop(server, None)
         return None
+
+    def withdraw(self, is_gone: Callable[[T], bool]) -> list[T]:
+        """Take out of the waiting who wants no turn any more; who they were."""
+        gone: list[T] = []
+        for server, waiting in self._waiting.items():
+            stays = deque[T]()
+            for who in waiting:
+                (gone if is_gone(who) else stays).append(who)
+            self._waiting[server] = stays
+        return gone
 
     def leave(self) -> list[T]:
         """Everybody who waits; nobody does any more."""

@@ -4,12 +4,10 @@ A job's request comes in from a listener's worker, under that request's grant. I
 is sent on, and it belongs to nobody but this watcher: whichever worker ends, and whenever, no job is lost with it.
 """
 
-import json
 import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
@@ -19,12 +17,11 @@ from urllib.parse import urlsplit
 import pykka
 from typing_extensions import override
 
-from qmsup import open_files
 from qmsup.actors import mishaps
 from qmsup.actors.inbox import PollingInbox, TimeIsUp
 from qmsup.actors.job_book import JobBook, JobRecord
 from qmsup.actors.job_calls import Calls, Turn
-from qmsup.actors.job_door import GoneError, NoRoomError, Visit, Visitor, let_in
+from qmsup.actors.job_door import Visit, Visitor
 from qmsup.actors.job_news import (
     BeginJob,
     ChildGone,
@@ -38,7 +35,8 @@ from qmsup.actors.job_news import (
 )
 from qmsup.actors.job_rounds import Rounds
 from qmsup.actors.job_turns import Turns
-from qmsup.errors import Code, Refusal, status_of
+from qmsup.actors.job_visitors import Visitors
+from qmsup.errors import Code, Refusal
 from qmsup.ids import LeaseId, RequestId
 from qmsup.job_ids import job_id, job_path, new_lease_id
 from qmsup.log import Log
@@ -51,8 +49,6 @@ _JOBS, _CANCEL = job_path(""), "/cancel"
 _BEGUN_WITHIN = Seconds(100.0)
 """Less than the lease lives unrenewed. Its server answers at once, unless requests of others block it."""
 _CANCELLED_WITHIN = Seconds(20.0)
-_MOST_VISITORS = 1024
-"""At once. Each has a grant, or looks for a job that it has lost sight of."""
 _JSON = "application/json"
 _SUCCESS = range(200, 300)
 
@@ -94,7 +90,9 @@ class JobWatcher(pykka.ThreadingActor):
         self._book = JobBook()
         self._calls = Calls(self._inbox)
         self._rounds = Rounds(self._book, self._calls, report, self._over)
-        self._visitors: set[Visitor] = set()
+        self._visitors = Visitors(
+            door, self._inbox, serve=self._serve, make_room=self._drop_who_is_gone
+        )
         self._turns = Turns[_Errand]()
         self._errands: dict[LeaseId, _Errand] = {}
         self._servers: dict[LeaseId, str] = {}
@@ -107,7 +105,7 @@ class JobWatcher(pykka.ThreadingActor):
 
     @override
     def on_start(self) -> None:
-        self._inbox.watch(self._door.fileno(), lambda: Turn(self._let_in))
+        self._visitors.open()
         records = self._rounds.recall()
         for record in records:
             self._turns.hold(record.upstream)
@@ -141,7 +139,7 @@ class JobWatcher(pykka.ThreadingActor):
             case LeaseRefused(lease=lease, refusal=refusal):
                 if (errand := self._errands.pop(lease, None)) is not None:
                     errand.visit.body.close()
-                    self._refuse(errand.visitor, refusal)
+                    self._visitors.refuse(errand.visitor, refusal)
                     self._end_turn(errand.visit.server)
             case LeaseEnded(lease=lease, because=because):
                 self._rounds.lease_ended(lease, because)
@@ -151,6 +149,7 @@ class JobWatcher(pykka.ThreadingActor):
                 now = Seconds(time.monotonic())
                 self._calls.work(now)
                 self._rounds.work(now)
+                self._visitors.work(now)
             case unexpected:
                 assert_never(unexpected)
         self._plan()
@@ -163,59 +162,28 @@ class JobWatcher(pykka.ThreadingActor):
             _log.exception_again("job.broken")
 
     def _plan(self) -> None:
-        times = (self._calls.due, self._rounds.due)
+        times = (self._calls.due, self._rounds.due, self._visitors.due)
         self._inbox.wake_at(min((t for t in times if t is not None), default=None))
 
     def _close(self) -> None:
         self._calls.close()
         for errand in (*self._errands.values(), *self._turns.leave()):
             errand.visit.body.close()
-        for visitor in self._visitors:
-            visitor.close()
-        self._visitors.clear()
+        self._visitors.close()
         Path(self._door.getsockname()).unlink(missing_ok=True)
         self._door.close()
         self._inbox.close()
 
     # ---- who comes in
 
-    def _let_in(self) -> None:
-        visitor = let_in(self._door)
-        if visitor is None:
-            return
-        if len(self._visitors) >= open_files.at_most(_MOST_VISITORS):
-            _log.warning_of_a_peer("job.too_many_visitors", visitors=len(self._visitors))
-            visitor.close()
-            return
-        self._visitors.add(visitor)
-        self._listen(visitor)
-
-    def _listen(self, visitor: Visitor) -> None:
-        turn = Turn(partial(self._read, visitor))
-        self._inbox.watch(visitor.fileno(), lambda: turn, events=visitor.events)
-
-    def _read(self, visitor: Visitor) -> None:
-        if visitor not in self._visitors:
-            return  # the readiness seen was of its number's next owner
-        try:
-            visit = visitor.receive()
-        except GoneError:
-            self._part(visitor)
-            return
-        except NoRoomError as error:
-            self._inbox.forget(visitor.fileno())
-            self._refuse(visitor, Refusal(code=Code.MODEL_UNAVAILABLE, message=str(error)))
-            return
-        if visit is not None:
-            self._inbox.forget(visitor.fileno())
-            self._serve(visitor, visit)
-
     def _serve(self, visitor: Visitor, visit: Visit) -> None:
         path = urlsplit(visit.target).path.removesuffix("/")
         if visit.method == "POST" and (kind := _KINDS.get(path)) is not None:
             if (known := self._rounds.begun_under(visit.request)) is not None:
                 visit.body.close()
-                self._answer(visitor, HTTPStatus.ACCEPTED, _JSON, self._rounds.document(known))
+                self._visitors.answer(
+                    visitor, HTTPStatus.ACCEPTED, _JSON, self._rounds.document(known)
+                )
                 return
             errand = _Errand(visitor, visit, kind)
             if self._turns.take(visit.server, errand):
@@ -229,35 +197,11 @@ class JobWatcher(pykka.ThreadingActor):
         record = self._rounds.find(name) if is_job else None
         if record is None:
             refusal = Refusal(code=Code.JOB_NOT_FOUND, message=f"there is no job {name[:200]!r}")
-            self._refuse(visitor, refusal)
+            self._visitors.refuse(visitor, refusal)
         elif is_read or record.ended is not None:
-            self._answer(visitor, 200, _JSON, self._rounds.document(record))
+            self._visitors.answer(visitor, 200, _JSON, self._rounds.document(record))
         else:
             self._cancel(visitor, record)
-
-    def _refuse(self, visitor: Visitor, refusal: Refusal) -> None:
-        kind = "invalid_request_error" if status_of(refusal.code) < 500 else "server_error"  # noqa: PLR2004 - HTTP's border
-        error = {"message": refusal.message, "type": kind, "param": None, "code": refusal.code}
-        body = json.dumps({"error": error}).encode()
-        self._answer(visitor, status_of(refusal.code), _JSON, body)
-
-    def _answer(self, visitor: Visitor, status: int, content_type: str, body: bytes) -> None:
-        visitor.answer(status, content_type, body)
-        self._go_on(visitor)
-
-    def _go_on(self, visitor: Visitor) -> None:
-        if visitor not in self._visitors:
-            return
-        if visitor.go_on():
-            self._part(visitor)
-        else:
-            turn = Turn(partial(self._go_on, visitor))
-            self._inbox.watch(visitor.fileno(), lambda: turn, events=visitor.events)
-
-    def _part(self, visitor: Visitor) -> None:
-        self._inbox.forget(visitor.fileno())
-        self._visitors.discard(visitor)
-        visitor.close()
 
     # ---- jobs
 
@@ -270,7 +214,12 @@ class JobWatcher(pykka.ThreadingActor):
 
     def _drop(self, errand: _Errand) -> None:
         errand.visit.body.close()
-        self._part(errand.visitor)
+        self._visitors.part(errand.visitor)
+
+    def _drop_who_is_gone(self) -> None:
+        """Of those who wait for their turn, which may be hours."""
+        for errand in self._turns.withdraw(lambda errand: errand.visitor.is_gone()):
+            self._drop(errand)
 
     def _over(self, record: JobRecord) -> None:
         self._end_turn(self._servers.pop(record.lease, record.upstream))
@@ -320,18 +269,18 @@ class JobWatcher(pykka.ThreadingActor):
             text = job_answers.named(begun.document, record.id, job_path(record.id))
             self._servers[record.lease] = errand.visit.server
             self._rounds.watch(record, text)  # first: who reads the id may ask for it at once
-            self._answer(visitor, answer.status, _JSON, text)
+            self._visitors.answer(visitor, answer.status, _JSON, text)
             return
         self._report(EndJob(lease=given.lease))
         self._end_turn(errand.visit.server)
         if isinstance(answer, Answered) and answer.status not in _SUCCESS:
-            self._answer(visitor, answer.status, answer.content_type, answer.body)
+            self._visitors.answer(visitor, answer.status, answer.content_type, answer.body)
             return
         because = answer.because if isinstance(answer, Unanswered) else "its answer names no job"
         _log.warning("job.not_begun", model=given.model, because=because)
         # Never by hanging up: that is how a worker knows that this process has ended.
         message = f"the server of model {given.model}: {because}"
-        self._refuse(visitor, Refusal(code=Code.UPSTREAM_FAILED, message=message))
+        self._visitors.refuse(visitor, Refusal(code=Code.UPSTREAM_FAILED, message=message))
 
     def _cancel(self, visitor: Visitor, record: JobRecord) -> None:
         wanted = Wanted(
@@ -346,9 +295,9 @@ class JobWatcher(pykka.ThreadingActor):
     ) -> None:
         if isinstance(answer, Unanswered):
             message = f"the server of job {record.id} did not answer: {answer.because}"
-            self._refuse(visitor, Refusal(code=Code.UPSTREAM_FAILED, message=message))
+            self._visitors.refuse(visitor, Refusal(code=Code.UPSTREAM_FAILED, message=message))
         elif answer.status in _SUCCESS:
             self._rounds.told(record.lease, answer)
-            self._answer(visitor, answer.status, _JSON, self._rounds.document(record))
+            self._visitors.answer(visitor, answer.status, _JSON, self._rounds.document(record))
         else:
-            self._answer(visitor, answer.status, answer.content_type, answer.body)
+            self._visitors.answer(visitor, answer.status, answer.content_type, answer.body)

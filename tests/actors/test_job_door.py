@@ -1,5 +1,6 @@
 """The socket that workers bring jobs to: whole requests in, whole answers out, and whoever leaves is noticed."""
 
+import resource
 import socket
 import stat
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from qmsup.actors import job_door
 from qmsup.actors.job_door import GoneError, Visit, Visitor, let_in, open_door
 from tests.support.box import until
 
@@ -141,3 +143,38 @@ def test_a_door_takes_the_place_of_a_former_one_and_is_closed_to_others(places: 
 def test_a_door_that_cannot_be_made_says_so(places: Path) -> None:
     with pytest.raises(OSError, match="No such file"):
         open_door(places / "nowhere" / "jobs.sock")
+
+
+def test_others_have_their_turn_in_the_midst_of_what_one_says_or_is_told(
+    pair: tuple[socket.socket, Visitor], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(job_door, "_CHUNK", 1000)
+    monkeypatch.setattr(job_door, "_AT_A_TIME", 2)
+    client, visitor = pair
+    client.sendall(b"POST / HTTP/1.1\r\ncontent-length: 5000\r\n\r\n" + b"z" * 5000)
+
+    assert [visitor.receive() for _ in range(2)] == [None, None]
+    visit = visitor.receive()
+    assert visit is not None
+    assert visit.length == 5000
+    visit.body.close()
+
+    visitor.answer(200, "", b"z" * 3000)
+    assert [visitor.go_on(), visitor.go_on()] == [False, True]
+
+
+def test_a_process_without_descriptors_lets_nobody_in_and_says_so(door: socket.socket) -> None:
+    assert let_in(door) is None
+    with socket.socket(socket.AF_UNIX) as client:
+        client.connect(door.getsockname())
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (0, hard))
+        try:
+            with pytest.raises(OSError, match="Too many open files"):
+                let_in(door)
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+        visitor = let_in(door)
+        assert visitor is not None
+        visitor.close()

@@ -22,6 +22,18 @@ def test_a_turn_may_be_had_since_a_former_life() -> None:
     assert turns.end("a") == "next"
 
 
+def test_who_wants_no_turn_any_more_leaves_the_order_to_others() -> None:
+    turns = Turns[str]()
+    for server in ("a", "b"):
+        for who in ("first", "second", "third", "fourth"):
+            turns.take(server, f"{who} {server}")
+
+    assert turns.withdraw(lambda who: who[:5] == "secon") == ["second a", "second b"]
+
+    assert [turns.end("a") for _ in range(3)] == ["third a", "fourth a", None]
+    assert turns.end("b") == "third b"
+
+
 def test_all_can_be_sent_away() -> None:
     turns = Turns[str]()
     turns.take("a", "first")

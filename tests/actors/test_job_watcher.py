@@ -13,7 +13,7 @@ import pytest
 import requests
 
 from qmsup import places as folders
-from qmsup.actors import job_watcher
+from qmsup.actors import job_visitors
 from qmsup.actors.job_book import KEPT_FOR, JobBook, JobRecord
 from qmsup.actors.job_news import BeginJob, EndJob, KeepJob, LeaseEnded, LeaseRefused
 from qmsup.errors import Code, Refusal
@@ -170,16 +170,25 @@ def test_without_a_lease_nothing_is_begun() -> None:
         assert server.stats()["jobs"] == 0
 
 
-def test_visitors_without_end_leave_room_for_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(job_watcher, "_MOST_VISITORS", 3)
+def test_who_waits_for_its_turn_keeps_its_place_until_it_leaves(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with watched() as (jobs, _), ExitStack() as visitors:
-        crowd = [visitors.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(10)]
-        for visitor in crowd:
-            visitor.connect(str(folders.jobs_socket()))
-        crowd[-1].settimeout(20)
-        assert crowd[-1].recv(1) == b"", "it was sent away"
+        jobs.begin()
+        waiting = [visitors.enter_context(socket.socket(socket.AF_UNIX)) for _ in range(2)]
+        for each in waiting:
+            each.connect(str(folders.jobs_socket()))
+            head = f"POST /sdcpp/v1/img_gen HTTP/1.1\r\nHost: {jobs.upstream}\r\n"
+            each.sendall(head.encode() + b"Content-Length: 2\r\n\r\n{}")
+        assert _is_answered(jobs)
+        monkeypatch.setattr(job_visitors, "_MOST", 2)
+        assert not _is_answered(jobs)
+        for each in waiting:
+            each.settimeout(0.05)
+            with pytest.raises(TimeoutError):
+                each.recv(1)
 
-        visitors.close()
+        waiting[0].close()
         until(lambda: _is_answered(jobs))
 
 
