@@ -168,8 +168,8 @@ class ChildHands:
 
     def tend_log(self, now: Seconds) -> None:
         """Keep the child's log within bounds, if it is time to."""
-        if (due := self.log_due) is not None and now >= due:
-            self._child().log_keeper.tend(now)
+        if self.running is not None and self.running.log_keeper.is_to_be_tended(now):
+            self.running.log_keeper.tend(now)
 
     def start_probe(self) -> ProbeAnswered | None:
         """Ask whether it is ready; None = ProbeSaw will tell."""

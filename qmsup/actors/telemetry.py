@@ -76,6 +76,7 @@ class TelemetryActor(pykka.ThreadingActor):
         self._asked_at: Seconds | None = None
         self._is_wanted = self._is_awaited = False
         self._is_hanging = False
+        self._has_cards = True  # until a look says that there are none
         self._took = Seconds(0.0)
         self._last_at = Seconds(float("-inf"))
         self._looked_at = Seconds(float("-inf"))
@@ -185,6 +186,7 @@ class TelemetryActor(pykka.ThreadingActor):
         if sampled.sample is None:
             self._go_blind(sampled.trouble)
             return
+        self._has_cards = bool(sampled.sample.cards)
         leaders = {child.pid: number for number, child in self._children.items() if child.pid}
         owners = {use.pid: self._families.owner_of(use.pid) for use in sampled.sample.uses}
         look = Look(
@@ -296,6 +298,7 @@ class TelemetryActor(pykka.ThreadingActor):
             interval = cadence.interval(
                 (child.stage for child in self._children.values()),
                 is_settling=self._gauge.is_settling,
+                decides=self._has_cards or self._limits.ram_budget is not None,
                 since_change=Seconds(now - self._changed_at),
                 since_shown=Seconds(now - self._looked_at),
                 took=self._took,

@@ -22,6 +22,9 @@ LIMIT = 64 * 1024 * 1024
 _STEP = 4 * 1024 * 1024
 """Copied at once; in between, whoever keeps the log is there for others."""
 _SELDOM = Seconds(4.0)
+_QUIET = Seconds(12.0)
+"""By and by, while nothing is written: longer than from one question whether the child lives to the next, so that the
+look goes with the question."""
 _OFTEN = Seconds(0.1)
 _KEEP_SIZE_AND_PUNCH_HOLE = 0x03
 
@@ -45,7 +48,17 @@ def punch_hole(fd: int, length: int) -> None:
 class LogKeeper:
     """The log of one running child. Call `tend` no later than `due`; it never takes long."""
 
-    __slots__ = ("_archived", "_copied", "_cut", "_is_known", "_looked_at", "_path", "_size", "due")
+    __slots__ = (
+        "_archived",
+        "_copied",
+        "_cut",
+        "_is_known",
+        "_looked_at",
+        "_path",
+        "_quiet_looks",
+        "_size",
+        "due",
+    )
 
     def __init__(self, path: Path, now: Seconds) -> None:
         self._path = path
@@ -57,9 +70,14 @@ class LogKeeper:
         """A rotation is under way and goes up to here; None = none is."""
         self._copied = 0
         self._size = 0
+        self._quiet_looks = 0
         self._looked_at = now
         self.due: Seconds | None = Seconds(now + _OFTEN)
         """When to look again; None = never, as it is of no use."""
+
+    def is_to_be_tended(self, now: Seconds) -> bool:
+        """For somebody who is awake: half of the time before it is due will do."""
+        return self.due is not None and now >= (self._looked_at + self.due) / 2
 
     def tend(self, now: Seconds) -> None:
         """Look how large the log is; move the next part of it if it is too large."""
@@ -86,8 +104,10 @@ class LogKeeper:
             archive_of(self._path).with_suffix(".new").unlink(missing_ok=True)
             self.due = now
         else:
-            pause = left / growth / 2 if growth > 0 else _SELDOM
-            self.due = Seconds(now + min(max(pause, _OFTEN), _SELDOM))
+            self._quiet_looks = 0 if growth > 0 else self._quiet_looks + 1
+            quiet = min(_SELDOM * self._quiet_looks, _QUIET)
+            pause = quiet or min(max(left / growth / 2, _OFTEN), _SELDOM)
+            self.due = Seconds(now + pause)
 
     def _last_line_end(self, size: int) -> int:
         """Where to part the log: between two lines, and so that its latest stays for those who are reading it."""

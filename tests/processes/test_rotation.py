@@ -198,6 +198,16 @@ def test_what_is_no_file_cannot_be_punched() -> None:
     os.close(writer_end)
 
 
+def test_a_log_that_does_not_grow_is_looked_at_when_one_is_awake_anyway(log: Path) -> None:
+    append(log, b"hello\n")
+    keeper = LogKeeper(log, Seconds(0.0))
+    due = [tend(keeper, at) for at in (1.0, 5.0, 9.0, 17.0)]
+
+    assert due == [5.0, 9.0, 17.0, 29.0]
+    middle = (17.0 + 29.0) / 2
+    assert [keeper.is_to_be_tended(Seconds(at)) for at in (middle - 0.1, middle)] == [False, True]
+
+
 def test_a_log_that_is_gone_is_nobodys_trouble(log: Path) -> None:
     keeper = LogKeeper(log, Seconds(0.0))
 

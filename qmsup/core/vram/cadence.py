@@ -27,6 +27,7 @@ def interval(
     stages: Iterable[Stage],
     *,
     is_settling: bool,
+    decides: bool = True,
     since_change: Seconds,
     since_shown: Seconds,
     took: Seconds,
@@ -36,6 +37,7 @@ def interval(
     Args:
         stages: of our children.
         is_settling: memory of some that have gone is on its way back.
+        decides: something may be decided by what is seen.
         since_change: how long ago one came, went, or got ready.
         since_shown: how long ago somebody wanted to see a reading.
         took: the last look.
@@ -48,7 +50,7 @@ def interval(
         wish = OFTEN
     elif since_change < RESTLESS_FOR:
         wish = SOON
-    elif all_stages or since_shown < SHOWN_FOR:
+    elif (all_stages and decides) or since_shown < SHOWN_FOR:
         wish = NOW_AND_THEN
     else:
         wish = SELDOM

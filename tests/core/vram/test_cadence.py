@@ -28,6 +28,22 @@ LOOKS = {
 }
 
 
+def test_what_decides_nothing_is_read_for_who_looks() -> None:
+    found = [
+        interval(
+            [Stage.READY],
+            is_settling=False,
+            decides=False,
+            since_change=Seconds(60.0),
+            since_shown=Seconds(shown),
+            took=Seconds(0.0),
+        )
+        for shown in (1.0, NEVER)
+    ]
+
+    assert found == [2.0, 10.0]
+
+
 @pytest.mark.parametrize(
     ("stages", "is_settling", "changed", "shown", "took", "wanted"), LOOKS.values(), ids=LOOKS
 )
