@@ -1,4 +1,8 @@
-"""Connections between two requests, or before their first: watched by the loop, closed when nothing comes."""
+"""Connections between two requests, or before their first: watched by the loop, closed when nothing comes.
+
+So are those in the middle of a small request, which nobody has to wait for in a thread. When the worker ends, the
+former get a short time to send what they had begun to send; the latter are under way, as a stream is.
+"""
 
 import time
 from collections.abc import Callable
@@ -34,35 +38,51 @@ class Idle:
         self._timeout = timeout
         self._on_ready = on_ready
         self._on_closed = on_closed
-        self._last: float | None = None
+        self._longest = timeout
         self._deadlines: dict[TConn, float] = {}
         """In the order in which they end: all wait equally long."""
+        self._halfway: dict[TConn, float] = {}
+        """Of those in the middle of a request, in the same order."""
 
     def __len__(self) -> int:
-        return len(self._deadlines)
+        return len(self._deadlines) + len(self._halfway)
 
-    def add(self, conn: TConn) -> None:
-        """Wait for a connection that does not block."""
-        deadline = self._loop.now + self._timeout
-        self._deadlines[conn] = deadline if self._last is None else min(deadline, self._last)
+    def add(self, conn: TConn, *, has_begun: bool = False) -> None:
+        """Wait for a connection that does not block.
+
+        Args:
+            conn: whose next bytes are to come.
+            has_begun: they go on with a request.
+        """
+        if has_begun:
+            self._halfway[conn] = self._loop.now + self._timeout
+        else:
+            self._deadlines[conn] = self._loop.now + self._longest
         self._loop.watch(conn.sock.fileno(), CLIENT, partial(self._ready, conn))
 
     def end_by(self, at: float) -> None:
-        """Wait for nobody beyond this point of the monotonic clock."""
-        self._last = at
+        """Wait for no new request beyond this point of the monotonic clock.
+
+        Whose answer ends later was told that its connection goes on: it has as long from then.
+        """
+        self._longest = Seconds(max(0.0, min(self._longest, at - time.monotonic())))
         self._deadlines = {conn: min(end, at) for conn, end in self._deadlines.items()}
 
     def close_expired(self, *, everyone: bool = False) -> None:
         """Close those whose time is up."""
+        self._close_expired(self._deadlines, everyone=everyone)
+        self._close_expired(self._halfway, everyone=everyone)
+
+    def _close_expired(self, deadlines: dict[TConn, float], *, everyone: bool) -> None:
         now = time.monotonic()
-        while self._deadlines:
-            conn, deadline = next(iter(self._deadlines.items()))
+        while deadlines:
+            conn, deadline = next(iter(deadlines.items()))
             if deadline > now and not everyone:
                 return
-            del self._deadlines[conn]
+            del deadlines[conn]
             self._loop.discard(conn.sock.fileno(), conn.sock)
             self._on_closed()
 
     def _ready(self, conn: TConn, _event: int) -> None:
-        if self._deadlines.pop(conn, None) is not None:
+        if (self._deadlines.pop(conn, None) or self._halfway.pop(conn, None)) is not None:
             self._on_ready(conn)

@@ -308,7 +308,7 @@ class RelayWorker(gthread.ThreadWorker):
         arrival = arrival_of(data)
         if arrival is Arrival.PARTIAL:
             if self._arriving.keep(conn, data, self.engine.now):
-                self._idle.add(conn)
+                self._idle.add(conn, has_begun=True)
             else:
                 self._drop(conn)
             return

@@ -24,11 +24,11 @@ class Waiting:
         )
         self.clients: list[socket.socket] = []
 
-    def add(self) -> TConn:
+    def add(self, *, has_begun: bool = False) -> TConn:
         near, far = socket.socketpair()
         self.clients.append(far)
         conn = TConn(Config(), near, ("127.0.0.1", 1), ("127.0.0.1", 2))
-        self.idle.add(conn)
+        self.idle.add(conn, has_begun=has_begun)
         return conn
 
     def _on_closed(self) -> None:
@@ -76,13 +76,39 @@ def test_who_stays_silent_is_closed_when_its_time_is_up(waiting: Waiting) -> Non
     assert len(waiting.idle) == 1
 
 
-def test_a_last_hour_is_everyones_also_of_who_comes_later(waiting: Waiting) -> None:
+def test_a_last_hour_is_everyones_and_who_comes_later_has_as_long(waiting: Waiting) -> None:
     waiting.add()
+    waiting.loop.now = time.monotonic()
+
+    waiting.idle.end_by(time.monotonic() + 30.0)
+    waiting.loop.now += 50.0
+    later = waiting.add()
+    assert list(waiting.idle._deadlines.values()) == sorted(waiting.idle._deadlines.values())
+    assert 78.0 < waiting.idle._deadlines[later] - time.monotonic() <= 80.0
 
     waiting.idle.end_by(time.monotonic())
+    waiting.loop.now = time.monotonic()
     waiting.add()
     waiting.idle.close_expired()
+    assert waiting.closed == 3
 
+
+def test_who_is_in_the_middle_of_a_request_has_its_time_at_the_last_hour_too(
+    waiting: Waiting,
+) -> None:
+    waiting.loop.now = time.monotonic()
+    waiting.add()
+    before = waiting.add(has_begun=True)
+    waiting.idle.end_by(time.monotonic())
+    waiting.add(has_begun=True)
+
+    waiting.idle.close_expired()
+    assert (waiting.closed, len(waiting.idle)) == (1, 2)
+
+    waiting.clients[1].send(b"a")
+    waiting.loop.turn(1)
+    assert waiting.ready == [before]
+    waiting.idle.close_expired(everyone=True)
     assert waiting.closed == 2
 
 

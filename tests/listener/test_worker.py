@@ -295,6 +295,37 @@ def test_a_worker_that_stops_lets_streams_end_and_takes_no_new_clients(both: Bot
         assert running.process.wait(10) == 0
 
 
+def test_a_worker_that_stops_serves_what_was_on_its_way(both: Both) -> None:
+    """Half of a request, and one more on a connection whose answer had said that it goes on."""
+    running, scheduler = both
+    go_on = threading.Event()
+    script = in_two_parts(
+        SSE_HEAD + chunked(b"data: 1\n\n", ended=False), chunked(b"data: 2\n\n"), go_on
+    )
+    with (
+        upstream(script) as child,
+        running.connect() as halfway,
+        running.connect() as client,
+        running.connect() as silent,
+    ):
+        scheduler.on_ask = lambda ask: [grant(ask, child.where)]
+        halfway.sendall(post(STREAM)[:-5])
+        client.sendall(post(STREAM))
+        read_until(client, b"data: 1")
+
+        running.process.send_signal(signal.SIGTERM)
+        assert silent.recv(1) == b"", "the last hour is over"
+        go_on.set()
+        halfway.sendall(post(STREAM)[-5:])
+        read_until(client, b"0\r\n\r\n")
+        client.sendall(b"GET /version HTTP/1.1\r\nHost: a\r\n\r\n")
+
+        assert read_until(client, b'"version"').startswith(b"HTTP/1.1 200")
+        assert b"data: 2" in read_all(halfway)
+        read_all(client)
+        assert running.process.wait(10) == 0
+
+
 def test_a_worker_whose_gunicorn_was_killed_leaves_its_port_to_the_next_one_and_its_streams_go_on(
     both: Both,
 ) -> None:
