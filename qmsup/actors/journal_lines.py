@@ -6,7 +6,8 @@ two microseconds, so that the scheduler can do it for each of its turns; reading
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import lru_cache
 from typing import Any, get_args, get_type_hints
@@ -31,6 +32,8 @@ _VEILED = frozenset({"conversation", "client"})
 _EVENTS = {kind.__name__: kind for kind in get_args(all_events.Event)}
 _EFFECTS = {kind.__name__: kind for kind in get_args(all_effects.Effect)}
 _NAMES = {kind: name for name, kind in (*_EVENTS.items(), *_EFFECTS.items())}
+_SECRET = re.compile(rb'("(?:%b)":)"((?:[^"\\]|\\.)+)"' % "|".join(sorted(_VEILED)).encode())
+"""Such a field, as it is encoded. No string has one in it, as its quotes would be escaped."""
 _encode = msgspec.json.Encoder().encode
 
 
@@ -89,19 +92,28 @@ class LineWriter:
         """An event without what is nobody's business."""
         kind = type(event)
         if kind in _CONVERSING:
-            secrets = [*_secrets_in(event, _CONVERSING[kind])]
-            return self._veiled(event, secrets) if secrets else event
+            return self._veiled(event)
         if isinstance(event, ConfigApplied):
             return plain_values.plain(replace(event, spec=self._redacted(event.spec)))
         return self._without_command(event)
 
-    def _veiled(self, event: Event, secrets: list[tuple[str, str]]) -> msgspec.Raw:
+    def _veiled(self, event: Event) -> Event | msgspec.Raw:
         """An event whose conversations cannot be read any more. Changed as text: copies of it would cost more."""
+        names = _OWN_SECRETS.get(type(event))
+        if names is None:  # in what it holds, which may be thousands: one pass for all of them
+            return msgspec.Raw(_SECRET.sub(self._veiled_field, _encode(event)))
+        secrets = [(name, told) for name in names if (told := getattr(event, name))]
+        if not secrets:
+            return event
         text = _encode(event)
         for name, told in secrets:
-            field = b'"%b":' % name.encode()
-            text = text.replace(field + _encode(told), field + _encode(self._digest(told)))
+            field, plain = b'"%b":' % name.encode(), _encode(told)
+            text = text.replace(field + plain, b'%b"%b"' % (field, self._digest(plain[1:-1])))
         return msgspec.Raw(text)
+
+    def _veiled_field(self, secret: re.Match[bytes]) -> bytes:
+        name, told = secret.groups()
+        return b'%b"%b"' % (name, self._digest(told))
 
     def _redacted(self, spec: Spec) -> Spec:
         models = {name: self._redacted_model(model) for name, model in spec.models.items()}
@@ -118,13 +130,13 @@ class LineWriter:
         )
 
     def _redacted_command(self, argv: tuple[str, ...]) -> tuple[str, ...]:
-        return (*argv[:1], self._digest("\0".join(argv)))
+        return (*argv[:1], self._digest("\0".join(argv).encode()).decode())
 
     def _without_command(self, told: Any) -> Any:
         return replace(told, argv=self._redacted_command(told.argv))
 
-    def _digest_of(self, text: str) -> str:
-        return hashlib.blake2b(text.encode(), key=self._salt, digest_size=8).hexdigest()
+    def _digest_of(self, text: bytes) -> bytes:
+        return hashlib.blake2b(text, key=self._salt, digest_size=8).hexdigest().encode()
 
 
 def read(line: bytes) -> Turn | Header | None:
@@ -152,25 +164,16 @@ def is_header(line: bytes) -> bool:
     return line.startswith(b"{")
 
 
-def _conversing_fields(kind: Any) -> tuple[str, ...]:
-    """The fields of a type that are a conversation's key, or hold values that have one."""
+def _own_secrets(kind: Any) -> tuple[str, ...]:
+    """The fields of a type that are a conversation's key."""
+    return tuple(field.name for field in fields(kind) if field.name in _VEILED)
+
+
+def _holds_secrets(kind: Any) -> bool:
+    """Whether values that it holds have one."""
     hints: Mapping[str, object] = get_type_hints(kind)
-    return tuple(
-        field.name
-        for field in fields(kind)
-        if field.name in _VEILED
-        or any(is_dataclass(a) and _conversing_fields(a) for a in get_args(hints[field.name]))
-    )
-
-
-def _secrets_in(value: Any, names: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    for name in names:
-        told = getattr(value, name)
-        if name not in _VEILED:
-            for each in told:
-                yield from _secrets_in(each, _conversing_fields(type(each)))
-        elif told:
-            yield name, told
+    held = {each for field in fields(kind) for each in get_args(hints[field.name])}
+    return any(is_dataclass(each) and (_own_secrets(each) or _holds_secrets(each)) for each in held)
 
 
 _COMMANDING = frozenset(
@@ -180,7 +183,13 @@ _COMMANDING = frozenset(
 )
 """The events and effects that tell of a command, which may hold a password."""
 
-_CONVERSING = {kind: names for kind in _EVENTS.values() if (names := _conversing_fields(kind))}
-"""The events that tell of conversations, and where."""
+_HOLDING_SECRETS = frozenset(filter(_holds_secrets, _EVENTS.values()))
+_OWN_SECRETS = {
+    kind: names
+    for kind in _EVENTS.values()
+    if (names := _own_secrets(kind)) and kind not in _HOLDING_SECRETS
+}
+_CONVERSING = _HOLDING_SECRETS | _OWN_SECRETS.keys()
+"""The events that tell of conversations, most of them of one."""
 
 _TOLD_OTHERWISE = frozenset({ConfigApplied, *_COMMANDING, *_CONVERSING})

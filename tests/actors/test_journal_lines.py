@@ -3,8 +3,10 @@
 import json
 from typing import get_args
 
+import msgspec
 import pytest
 
+from qmsup.actors import journal_lines
 from qmsup.actors.journal_lines import Header, LineWriter, is_header, is_kept, read
 from qmsup.core.scheduling.effects import ArmWake, LineMoved, Remember
 from qmsup.core.scheduling.events import (
@@ -121,6 +123,45 @@ def test_what_a_greeting_tells_of_conversations_is_veiled_too() -> None:
     event = written_and_read(turn_of(joined)).event
     assert isinstance(event, ListenerJoined)
     assert (event.waiting[1], event.leases[1]) == (joined.waiting[1], joined.leases[1])
+
+
+@pytest.mark.parametrize("name", ['a"b', "a\\", '","client":"x', "\n\u00e9\U0001f600", "a\\\\"])
+def test_a_conversation_of_any_name_is_the_same_wherever_it_is_told(name: str) -> None:
+    joined = ListenerJoined(
+        listener=W1,
+        name=ListenerName(name),
+        pid=7,
+        leases=(held(name, client=name),),
+        waiting=(arrival(name, model=name),),
+    )
+
+    one = written_and_read(turn_of(arrival(name, model=name))).event
+    all_ = written_and_read(turn_of(joined)).event
+
+    assert isinstance(one, RequestArrived)
+    assert isinstance(all_, ListenerJoined)
+    (lease,), (waiting,) = all_.leases, all_.waiting
+    assert lease.conversation == lease.client == waiting.conversation == one.conversation != name
+    assert all_.name == waiting.model == one.model == name
+
+
+def test_a_greeting_with_thousands_of_conversations_is_passed_over_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    encoded: list[object] = []
+
+    def encode(value: object) -> bytes:
+        encoded.append(value)
+        return msgspec.json.encode(value)
+
+    monkeypatch.setattr(journal_lines, "_encode", encode)
+    leases = tuple(held(f"conversation {n}") for n in range(5000))
+    joined = ListenerJoined(listener=W1, name=ListenerName("main"), pid=7, leases=leases)
+
+    line = LINES.turn(turn_of(joined))
+
+    assert b"conversation 4999" not in line
+    assert len(encoded) == 2, "the event, and the line with it: nothing for each conversation"
 
 
 def test_what_a_lent_lease_was_used_for_is_veiled_too() -> None:
