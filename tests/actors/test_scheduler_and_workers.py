@@ -99,12 +99,13 @@ def test_a_silent_worker_gets_nothing_until_it_greets_again(
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setattr(workers_module, "_SILENCE", Seconds(0.3))
     worker = running.worker()
     for request in ("r1", "r2"):
         worker.takes_up(request)
     worker.ask("r3")
     worker.hears(Moved)
+    monkeypatch.setattr(workers_module, "_SILENCE", Seconds(0.3))
+    worker.say(Beat(waiting=1, held=2))  # from here on it is looked at so often
     wait_until(lambda: "worker.silent" in caplog.messages)
 
     worker.say(Done(request=RequestId("r1"), outcome="finished"))
