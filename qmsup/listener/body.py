@@ -1,7 +1,6 @@
 """A request's body off the wire: bounded, decoded, in memory when small and in an unnamed file when large."""
 
 import mmap
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, BinaryIO, Protocol
@@ -10,15 +9,13 @@ from gunicorn.http.errors import ParseException
 
 from qmsup.errors import Code, Refusal, RequestError
 from qmsup.listener.decoding import decoded
+from qmsup.listener.spool import SPOOL_ABOVE, Spool
 
 Environ = Mapping[str, Any]
 """A WSGI environ: what is under a key depends on the key."""
 
 Buffer = bytes | mmap.mmap
 """Something to parse: a small body, or a large one's file."""
-
-SPOOL_ABOVE = 1024 * 1024
-"""Bytes. A larger body goes to a file: memory is for many clients, not for one picture."""
 
 _STEP = 256 * 1024
 _MIB = 1024 * 1024
@@ -84,7 +81,7 @@ def read_body(environ: Environ, max_body: int) -> Body:
 
     Raises:
         RequestError: It is too large (nothing is read when its length says so), in an encoding that is not
-            understood, broken, or ends early because the client went away.
+            understood, broken, or ends early because the client went away; or there is no room for it.
     """
     length = _declared_length(environ)
     coding = environ.get("HTTP_CONTENT_ENCODING")
@@ -135,37 +132,15 @@ def _read(source: Input, size: int) -> bytes:
 
 
 def _collected(pieces: Iterator[bytes], max_body: int) -> Body:
-    kept: list[bytes] = []
-    length = 0
-    file: BinaryIO | None = None
+    spool = Spool()
     try:
         for piece in pieces:
-            length += len(piece)
-            _check_length(length, max_body)
-            if file is None and length > SPOOL_ABOVE:
-                # Unnamed: it is gone with its last descriptor, whatever happens to this process.
-                file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - lives as long as the relay
-                for earlier in kept:
-                    _write(file, earlier)
-                kept.clear()
-            if file is None:
-                kept.append(piece)
-            else:
-                _write(file, piece)
+            _check_length(spool.length + len(piece), max_body)
+            spool.add(piece)
+        return Body(content=spool.content(), length=spool.length)
     except BaseException:
-        if file is not None:
-            file.close()
+        spool.close()
         raise
-    if file is None:
-        return Body(content=b"".join(kept), length=length)
-    file.seek(0)
-    return Body(content=file, length=length)
-
-
-def _write(file: BinaryIO, data: bytes) -> None:
-    view = memoryview(data)
-    while view:
-        view = view[file.write(view) :]
 
 
 def _bad(message: str) -> RequestError:

@@ -2,13 +2,12 @@
 
 import itertools
 import json
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import BinaryIO
 
-from qmsup.listener.body import SPOOL_ABOVE, Body, Buffer
+from qmsup.listener.body import Body, Buffer
 from qmsup.listener.members import COMMA, Member, members
+from qmsup.listener.spool import Spool
 
 _STEP = 1024 * 1024
 
@@ -42,7 +41,7 @@ def edited(body: Body, edits: Edits) -> Body:
         edits: What to change.
 
     Raises:
-        RequestError: It has too many members to look at.
+        RequestError: It has too many members to look at, or there is no room for it.
     """
     return _made_of(_pieces(body.buffer(), edits), body)
 
@@ -55,12 +54,16 @@ def spliced(body: Body, start: int, end: int, value: bytes) -> Body:
 
 
 def _made_of(pieces: Iterable[bytes], former: Body) -> Body:
-    content = _content(pieces)
+    spool = Spool()
+    try:
+        for piece in pieces:
+            spool.add(piece)
+        made = Body(content=spool.content(), length=spool.length)
+    except BaseException:
+        spool.close()
+        raise
     former.close()
-    length = len(content) if isinstance(content, bytes) else content.seek(0, 2)
-    if not isinstance(content, bytes):
-        content.seek(0)
-    return Body(content=content, length=length)
+    return made
 
 
 def _pieces(buffer: Buffer, edits: Edits) -> Iterator[bytes]:
@@ -102,27 +105,3 @@ def _member(buffer: Buffer, member: Member, since: int, value: bytes | None) -> 
 def _range(buffer: Buffer, start: int, end: int) -> Iterator[bytes]:
     for at in range(start, end, _STEP):
         yield buffer[at : min(at + _STEP, end)]
-
-
-def _content(pieces: Iterable[bytes]) -> bytes | BinaryIO:
-    kept: list[bytes] = []
-    size = 0
-    file: BinaryIO | None = None
-    try:
-        for piece in pieces:
-            size += len(piece)
-            if file is None and size > SPOOL_ABOVE:
-                file = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the relay
-                file.writelines(kept)
-            if file is None:
-                kept.append(piece)
-            else:
-                file.write(piece)
-    except BaseException:
-        if file is not None:
-            file.close()
-        raise
-    if file is None:
-        return b"".join(kept)
-    file.flush()
-    return file

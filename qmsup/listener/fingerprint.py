@@ -5,8 +5,9 @@ import hashlib
 import msgspec
 from msgspec import Raw
 
-from qmsup.listener.body import SPOOL_ABOVE, Environ
+from qmsup.listener.body import Environ
 from qmsup.listener.payload import Fields
+from qmsup.listener.spool import SPOOL_ABOVE
 
 _HEADERS = (
     "HTTP_X_SESSION_ID",

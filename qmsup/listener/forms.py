@@ -14,9 +14,10 @@ from msgspec import Raw
 from werkzeug.http import parse_options_header
 
 from qmsup.errors import Code, Refusal, RequestError
-from qmsup.listener.body import SPOOL_ABOVE, Body, Buffer, find_in
+from qmsup.listener.body import Body, Buffer, find_in
 from qmsup.listener.edits import spliced
 from qmsup.listener.payload import Fields
+from qmsup.listener.spool import SPOOL_ABOVE
 
 _MULTIPART = "multipart/form-data"
 _URLENCODED = "application/x-www-form-urlencoded"

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from qmsup.listener.body import SPOOL_ABOVE, Body
+from qmsup.listener.body import Body
 from qmsup.listener.edits import Edits, edited
+from qmsup.listener.spool import SPOOL_ABOVE
 from tests.support.listener_app import CHAT, content, ordered, parsed
 
 
