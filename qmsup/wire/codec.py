@@ -4,7 +4,7 @@ Encoders and decoders are made once: making one costs more than using it a hundr
 """
 
 from collections.abc import Sequence
-from typing import TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 
@@ -23,7 +23,9 @@ _packer = msgspec.msgpack.Encoder()
 _from_worker = msgspec.msgpack.Decoder(FromWorker)
 _from_scheduler = msgspec.msgpack.Decoder(FromScheduler)
 _anything = msgspec.msgpack.Decoder()
-_finished = msgspec.msgpack.Decoder(tuple[Finished, ...])
+_finished = msgspec.msgpack.Decoder(
+    Annotated[tuple[Finished, ...], msgspec.Meta(max_length=listening.MOST_TOLD)]
+)
 
 _writer = msgspec.json.Encoder()
 _question = msgspec.json.Decoder(Question)

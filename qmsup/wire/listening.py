@@ -1,5 +1,7 @@
 """Messages between a listener worker and the scheduler: msgpack arrays, the kind first (PROTOCOL.md)."""
 
+from typing import Annotated
+
 import msgspec
 
 from qmsup.ids import (
@@ -15,6 +17,10 @@ from qmsup.ids import (
 
 VERSION = 1
 """The version of the listener protocol, told in `Hello` and `Welcome`; another one is refused in words."""
+
+MOST_TOLD = 20_000
+"""Requests that one message tells of, of a kind. Each takes the scheduler's time, and has a connection of its worker's,
+which has a few thousand."""
 
 
 class Routed(msgspec.Struct, array_like=True, frozen=True):
@@ -66,14 +72,14 @@ class Holding(msgspec.Struct, array_like=True, frozen=True):
 
 
 class Hello(msgspec.Struct, tag="hello", array_like=True, frozen=True):
-    """A worker greets a scheduler it has not greeted yet: what it holds and what waits in it."""
+    """A worker greets a scheduler it has not greeted yet: what it holds and what waits in it, so many at most."""
 
     version: int
     worker: WorkerId
     listener: ListenerName
     pid: int
-    leases: tuple[Holding, ...] = ()
-    waiting: tuple[Waiting, ...] = ()
+    leases: Annotated[tuple[Holding, ...], msgspec.Meta(max_length=MOST_TOLD)] = ()
+    waiting: Annotated[tuple[Waiting, ...], msgspec.Meta(max_length=MOST_TOLD)] = ()
     lends: bool = False
     """It can keep leases that it is lent, and gives them back when it is told `Recall`."""
 
@@ -95,10 +101,6 @@ class Ask(msgspec.Struct, tag="ask", array_like=True, frozen=True):
     client: str = ""
     routed: Routed | None = None
     waited_ms: int = 0
-
-    def after(self, waited_ms: int) -> "Ask":
-        """The same, so long after it was asked for first."""
-        return msgspec.structs.replace(self, waited_ms=waited_ms)
 
 
 class Leave(msgspec.Struct, tag="leave", array_like=True, frozen=True):
@@ -140,7 +142,7 @@ class Done(msgspec.Struct, tag="done", array_like=True, frozen=True):
     request: RequestId
     outcome: str
     served: bool = True
-    uses: tuple[Use, ...] = ()
+    uses: Annotated[tuple[Use, ...], msgspec.Meta(max_length=MOST_TOLD)] = ()
 
 
 class Lasts(msgspec.Struct, tag="lasts", array_like=True, frozen=True):
