@@ -65,7 +65,19 @@ class Unanswered:
     def said_again(self, now: float) -> Ask:
         """The question once more, for a scheduler that may never have heard it."""
         self.said_at = now
-        return self.ask.after(self._waited_ms(now))
+        ask = self.ask
+        return Ask(
+            request=ask.request,
+            model=ask.model,
+            streaming=ask.streaming,
+            hold_ms=ask.hold_ms,
+            patience_ms=ask.patience_ms,
+            timeout_ms=ask.timeout_ms,
+            conversation=ask.conversation,
+            client=ask.client,
+            routed=ask.routed,
+            waited_ms=self._waited_ms(now),
+        )
 
     def predates(self, time: float) -> bool:
         """Whether it was said before a time, and not again since."""

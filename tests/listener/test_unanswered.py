@@ -1,7 +1,9 @@
+import msgspec
+
 from qmsup.errors import Refusal
-from qmsup.ids import ModelId, RequestId
+from qmsup.ids import ModelId, RequestId, RouteName
 from qmsup.listener.unanswered import FIRST_REPEAT, Unanswered
-from qmsup.wire.listening import Ask, Granted
+from qmsup.wire.listening import Ask, Granted, Routed
 
 
 class _Nobody:
@@ -23,7 +25,17 @@ class _Nobody:
 
 def _unanswered() -> Unanswered:
     """Asked for at 100."""
-    ask = Ask(request=RequestId("r"), model=ModelId("m"), timeout_ms=9, client="k")
+    ask = Ask(
+        request=RequestId("r"),
+        model=ModelId("m"),
+        streaming=True,
+        hold_ms=1,
+        patience_ms=2,
+        timeout_ms=9,
+        conversation="c",
+        client="k",
+        routed=Routed(route=RouteName("r")),
+    )
     return Unanswered(ask, _Nobody(), 100.0, 100.0 + FIRST_REPEAT)
 
 
@@ -73,7 +85,7 @@ def test_it_is_said_again_with_the_time_that_it_has_waited() -> None:
 
     again = one.said_again(101.5)
 
-    assert again == one.ask.after(1500)
+    assert again == msgspec.structs.replace(one.ask, waited_ms=1500)
     assert not one.predates(101.5)
     later = Unanswered(again, _Nobody(), 110.0, 110.0 + FIRST_REPEAT)
     assert later.said_again(110.25).waited_ms == later.told(110.25).waited_ms == 1750
