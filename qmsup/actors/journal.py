@@ -25,6 +25,8 @@ from qmsup.units import Seconds
 
 _REMEMBERED = 16_384
 """Lines in memory: a few hundred bytes each."""
+_MOST_BYTES = 64 * 1024 * 1024
+"""Of them all: a greeting of thousands of requests is one line, and may come again and again."""
 _PAUSE = Seconds(0.5)
 _MOST_TOGETHER = 1024
 """Lines that may gather: a quarter of a megabyte, put together in a tenth of a millisecond."""
@@ -74,6 +76,7 @@ class Journal:
             most: how many lines are kept in memory.
         """
         self._lines: deque[bytes] = deque(former, maxlen=most)
+        self._bytes = sum(map(len, self._lines))
         self._oldest: Header | None = None
         """The life that the first line is of, unless that is a header; None = nobody knows."""
         self._write = write
@@ -158,8 +161,12 @@ class Journal:
 
     def _keep(self, line: bytes) -> None:
         lines = self._lines
-        if len(lines) == lines.maxlen and is_header(lines[0]):
-            self._oldest = _life_of(lines[0])
+        self._bytes += len(line)
+        while lines and (len(lines) == lines.maxlen or self._bytes > _MOST_BYTES):
+            oldest = lines.popleft()
+            self._bytes -= len(oldest)
+            if is_header(oldest):
+                self._oldest = _life_of(oldest)
         lines.append(line)
 
 

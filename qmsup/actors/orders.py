@@ -6,6 +6,7 @@ from typing import assert_never
 from qmsup.actors.gateway import Gateway
 from qmsup.actors.job_desk import JobDesk
 from qmsup.actors.tree import ProcessTree
+from qmsup.actors.turn_log import TurnLog
 from qmsup.core.scheduling.effects import (
     AbortStart,
     Answer,
@@ -26,7 +27,7 @@ from qmsup.core.scheduling.effects import (
 )
 from qmsup.log import Log
 
-_log = Log("decision")
+_log = TurnLog(Log("decision"))
 
 
 class Orders:

@@ -1,5 +1,8 @@
 """The journal in memory: what is noted is found again, and is handed to the disk by and by."""
 
+import pytest
+
+from qmsup.actors import journal as journal_module
 from qmsup.actors.journal import Journal
 from qmsup.actors.journal_lines import LineWriter, read
 from qmsup.actors.replay import lives_in
@@ -94,6 +97,18 @@ def test_memory_is_bounded_and_the_oldest_is_forgotten() -> None:
     begins = journal.begins()
     assert begins is not None
     assert begins.turn.number == 3
+    assert begins.life.epoch == 1, "though the header is out of memory"
+
+
+def test_long_lines_push_out_more_of_the_oldest(monkeypatch: pytest.MonkeyPatch) -> None:
+    journal = Journal(header_of(), write=Disk().write)
+    monkeypatch.setattr(journal_module, "_MOST_BYTES", 2000)
+    Session(journal.note).say("r1 asks a", "a1 ready", "r1 accepts")
+    Session(journal.note).say(*(f"{'x' * 300}{n} asks a" for n in range(8)))
+
+    assert sum(map(len, journal._lines)) <= 2000
+    begins = journal.begins()
+    assert begins is not None
     assert begins.life.epoch == 1, "though the header is out of memory"
 
 
