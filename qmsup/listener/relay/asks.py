@@ -22,7 +22,7 @@ def ask_of(
         order: what the app decided.
         tried: hosts of its route that gave no byte of an answer.
         counted: the tokens of its prompt as a host has counted them; None = they are estimated.
-        waited: since it was asked for first.
+        waited: so far, for a grant.
     """
     way = order.way
     return Ask(

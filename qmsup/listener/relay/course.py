@@ -116,7 +116,7 @@ class Course:
         """The question for where else it may go; see `leads_on`.
 
         Args:
-            waited: since it was asked for first.
+            waited: for the grant that it had.
         """
         assert self.order is not None, "what is asked for again is still there"
         self._tried += (HostName(self._host),)

@@ -27,7 +27,7 @@ from qmsup.listener.relay.pause import Pause
 from qmsup.listener.relay.phases import Ending, Phase
 from qmsup.listener.relay.sending import Sending
 from qmsup.listener.relay.tunnel import Tunnel
-from qmsup.units import Seconds
+from qmsup.units import Seconds, seconds_from_ms
 from qmsup.wire.listening import Ask, Granted
 
 _IN, _OUT, _RDHUP = select.EPOLLIN, select.EPOLLOUT, select.EPOLLRDHUP
@@ -347,7 +347,8 @@ class Held:
             return course.heir.is_awaited(self._loop.now)
         if not course.leads_on(is_unheard=is_unheard):
             return False
-        self._ask_again(course.ask_on(self.waited))
+        # What it was tried for meanwhile is no waiting: its client said how long it may wait.
+        self._ask_again(course.ask_on(seconds_from_ms(self._account.waited_ms or 0)))
         return True
 
     def _ask_again(self, ask: Ask) -> None:

@@ -132,6 +132,7 @@ def test_when_all_have_failed_the_client_is_told(pair: Pair) -> None:
     asked = scheduler.hears(Ask, count=3)
     assert asked.routed is not None
     assert asked.routed.tried == (A, B)
+    assert asked.waited_ms == 0, "what it was tried for is no waiting"
 
 
 def test_an_answer_that_has_begun_is_not_begun_again(pair: Pair) -> None:
