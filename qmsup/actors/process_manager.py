@@ -8,6 +8,7 @@ import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from types import TracebackType
 from typing import assert_never
 
@@ -51,6 +52,10 @@ _TERM_AGAIN = Seconds(2.0)
 _LAST_GRACE = Seconds(2.0)
 """When the actor itself ends, others wait for it."""
 _PORT_TRIES = 3
+_UNTIL_SPAWNED = 0.002
+"""Seconds: who waited for the end of this child has started another by then."""
+_UNTIL_GRANTED = 0.001
+"""Seconds: who waited for this child has it by then."""
 _MEASURED_AFTER = Seconds(0.02)
 """From ready on: first the requests that wait for it are to have it."""
 
@@ -111,6 +116,10 @@ class ProcessManager(pykka.ThreadingActor):
         self._hands = ChildHands(self._inbox, ports)
         self._progress = ProgressWatch(self._inbox)
         self._unmeasured: _Unmeasured | None = None
+        self._lines: list[Callable[[], None]] = []
+        """Of the log, to be written."""
+        self._head_start = 0.0
+        """For those who were told of something, in seconds."""
         self._keeps_child = False
         self._started_at = _now()
 
@@ -191,8 +200,8 @@ class ProcessManager(pykka.ThreadingActor):
             if event is not None:
                 for effect in self._life.handle(event, _now()):
                     events.append(self._carry_out(effect))
+        self._write_it_down()
         now = _now()
-        self._hands.do_paperwork(now)
         is_ready = self._life.phase is Phase.READY
         self._progress.follow(self._hands.running if is_ready else None, now)
         hands = self._hands
@@ -201,6 +210,16 @@ class ProcessManager(pykka.ThreadingActor):
         self._inbox.wake_at(
             min((at for at in (*wishes, *unmeasured) if at is not None), default=None)
         )
+
+    def _write_it_down(self) -> None:
+        """Log what was told, and keep records: after others have gone on with it, as only one thread runs at a time."""
+        if self._head_start:
+            time.sleep(self._head_start)
+            self._head_start = 0.0
+        for line in self._lines:
+            line()
+        self._lines.clear()
+        self._hands.do_paperwork(_now())
 
     def _carry_out(self, effect: do.Effect) -> happened.Event | None:
         match effect:
@@ -245,7 +264,10 @@ class ProcessManager(pykka.ThreadingActor):
                 self._tell_ready(incarnation)
             case do.ReportStopped():
                 self._report(ProcessStopped(model=model, incarnation=incarnation))
-                _log.info("child.stopped", model=model, incarnation=incarnation)
+                self._head_start = _UNTIL_SPAWNED
+                self._lines.append(
+                    partial(_log.info, "child.stopped", model=model, incarnation=incarnation)
+                )
             case do.ReportFailed(reason=reason, last_lines=last_lines):
                 _log.warning("child.failed", model=model, incarnation=incarnation, reason=reason)
                 self._report(
@@ -264,7 +286,8 @@ class ProcessManager(pykka.ThreadingActor):
         assert running is not None
         model, pid, port = self._spec.id, running.child.pid, running.launch.port
         self._report(ProcessStarting(model=model, incarnation=incarnation, pid=pid, port=port))
-        _log.info("child.starting", model=model, incarnation=incarnation, pid=pid, port=port)
+        starting = partial(_log.info, "child.starting", model=model, incarnation=incarnation)
+        self._lines.append(partial(starting, pid=pid, port=port))
 
     def _tell_ready(self, incarnation: Incarnation) -> None:
         running = self._hands.running
@@ -281,7 +304,9 @@ class ProcessManager(pykka.ThreadingActor):
                 context=running.check.context,
             )
         )
-        _log.info("child.ready", model=model, incarnation=incarnation, pid=pid, took_ms=took_ms)
+        self._head_start = _UNTIL_GRANTED
+        ready = partial(_log.info, "child.ready", model=model, incarnation=incarnation)
+        self._lines.append(partial(ready, pid=pid, took_ms=took_ms))
         self._hands.note_ready()
         self._unmeasured = _Unmeasured(
             incarnation=incarnation, running=running, due=Seconds(_now() + _MEASURED_AFTER)
