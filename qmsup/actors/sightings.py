@@ -90,6 +90,12 @@ def watch_only(state: State, pids: Mapping[Incarnation, int]) -> WatchOnly:
     )
 
 
+def is_spawning(state: State) -> bool:
+    """Whether a start was ordered whose process is not known yet: as a rule it is within a millisecond or two."""
+    children = (model.child for model in state.models.values())
+    return any(c is not None and c.phase is Phase.STARTING and c.pid is None for c in children)
+
+
 def limits_of(spec: Spec) -> Limits:
     """What the operator says about the memory."""
     return Limits(

@@ -7,7 +7,15 @@ from collections.abc import Callable
 import pykka
 
 from qmsup.actors.sampling import SampleReader
-from qmsup.actors.sightings import Kept, LookedAt, MemorySeen, ReadNow, WatchOnly, watch_only
+from qmsup.actors.sightings import (
+    Kept,
+    LookedAt,
+    MemorySeen,
+    ReadNow,
+    WatchOnly,
+    is_spawning,
+    watch_only,
+)
 from qmsup.actors.telemetry import TelemetryActor
 from qmsup.core.scheduling.effects import AbortStart, Effect, EnsureReady, ReadMemory, Stop
 from qmsup.core.scheduling.events import (
@@ -25,6 +33,7 @@ from qmsup.units import Seconds
 
 _TOLD_AGAIN = Seconds(20.0)
 """So long one look at the readings stands for others."""
+_SPAWNS_WITHIN = Seconds(0.1)
 _FIRST_PAUSE = Seconds(1.0)
 _LONGEST_PAUSE = Seconds(60.0)
 _DOES_WELL = Seconds(60.0)
@@ -62,6 +71,7 @@ class Watching:
         self._pids: dict[Incarnation, int] = {}
         self._is_stale = True
         self._is_read_now = False
+        self._spawning_since: Seconds | None = None
         self._kept = Kept()
         self._pause = _FIRST_PAUSE
         self._started_at = Seconds(float("-inf"))
@@ -100,12 +110,26 @@ class Watching:
         now = _now()
         if self._kept.has_broken:
             self._plan_another(now)
-        if self._is_stale and (self.due is None or now >= self.due):
+        is_time = self.due is None or now >= self.due
+        if self._is_stale and is_time and not self._is_better_told_later(state, now):
             self._is_stale = False
             self._tell_who_is_there(state, now)
         if self._is_read_now:
             self._is_read_now = False
             self._send(ReadNow())
+
+    def _is_better_told_later(self, state: State, now: Seconds) -> bool:
+        """Whether the start of a process is about to be told of: it would be delayed by telling what will be told anew.
+
+        A process that takes longer to start is not waited for.
+        """
+        may_wait = self._telemetry is not None and not self._is_read_now
+        if not (may_wait and is_spawning(state)):
+            self._spawning_since = None
+            return False
+        if self._spawning_since is None:
+            self._spawning_since = now
+        return now - self._spawning_since < _SPAWNS_WITHIN
 
     def _plan_another(self, now: Seconds) -> None:
         """What broke is started anew, later each time unless it did well in between."""

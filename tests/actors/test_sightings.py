@@ -1,6 +1,6 @@
 """Who is there, as the telemetry is told."""
 
-from qmsup.actors.sightings import Watched, limits_of, watch_only
+from qmsup.actors.sightings import Watched, is_spawning, limits_of, watch_only
 from qmsup.core.vram.attribution import Stage
 from qmsup.core.vram.reading import Limits
 from qmsup.ids import Incarnation
@@ -32,6 +32,16 @@ def test_a_child_is_told_of_from_the_order_to_start_to_its_end() -> None:
         [(1, "stopping", 1001)],
         [],
     ]
+
+
+def test_a_start_without_a_process_is_about_to_have_one() -> None:
+    desk = Desk(spec_of("a b"))
+    seen = []
+    for words in ("load x a", "a1 starting", "a1 ready", "unload y a", "load z a"):
+        seen.append(is_spawning(desk.scheduler.state))
+        desk.say(words)
+
+    assert [*seen, is_spawning(desk.scheduler.state)] == [False, True, False, False, False, True]
 
 
 def test_an_older_start_that_is_still_stopping_is_told_of_too() -> None:

@@ -66,6 +66,29 @@ def test_who_is_there_is_told_once_for_each_change(monkeypatch: pytest.MonkeyPat
     told.waits_for(MemorySeen, lambda seen: seen.reading.is_trusted)
 
 
+@pytest.mark.parametrize("why", ["it takes long", "the memory is wanted"])
+def test_a_process_that_is_about_to_be_started_is_not_always_waited_for(
+    monkeypatch: pytest.MonkeyPatch, why: str
+) -> None:
+    monkeypatch.setattr(cadence, "OFTEN", Seconds(0.02))
+    monkeypatch.setattr(cadence, "SETTLED_AFTER", Seconds(0.0))
+    within = 0.0 if why == "it takes long" else 60.0
+    monkeypatch.setattr(watching_module, "_SPAWNS_WITHIN", Seconds(within))
+    desk, reader, told = Desk(spec_of("a")), ScriptedReader(), Told()
+    watching, state = Watching(lambda: reader, told), desk.scheduler.state
+    watching.tell(state)
+    told.waits_for(MemorySeen)
+
+    desk.say("load x a")
+    watching.stir()
+    watching.tell(state)
+    if why == "the memory is wanted":
+        watching.ordered(ReadMemory(cause=state.event))
+        watching.tell(state)
+
+    wait_until(lambda: len(reader.reads) > 4)  # as often as while a child starts
+
+
 def test_somebody_who_looks_has_readings_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cadence, "NOW_AND_THEN", Seconds(0.02))
     monkeypatch.setattr(cadence, "SETTLED_AFTER", Seconds(0.0))
