@@ -10,6 +10,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import cast
 
 import pykka
@@ -116,11 +117,15 @@ class FeedActor(Enduring):
             _log.error("feed.not_bound", endpoint=self._endpoint, because=error.strerror)
             return
         self._inbox.watch(self._socket.fileno(), self._look, eager=True)
+        for keeper in self._socket.doorkeepers:
+            self._inbox.watch(keeper.fileno(), partial(self.attempt, "connections", keeper.look))
 
     @override
     def on_stop(self) -> None:
         if self._socket is not None:
             self._inbox.forget(self._socket.fileno())
+            for keeper in self._socket.doorkeepers:
+                self._inbox.forget(keeper.fileno())
             self._socket.close()
         self._inbox.close()
 

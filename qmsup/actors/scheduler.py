@@ -148,6 +148,8 @@ class SchedulerActor(pykka.ThreadingActor):
         self._recall(offset)
         self._watching.tell(self._core.state)
         self._inbox.watch(self._router.fileno(), lambda: self._router.receive() or None, eager=True)
+        for keeper in self._router.doorkeepers:
+            self._inbox.watch(keeper.fileno(), keeper.look)
         if (remote := self._remote) is not None:
             self._inbox.watch(remote.fileno(), lambda: remote.receive() or None, eager=True)
         _log.info("scheduler.started", epoch=self._life.epoch, endpoint=self._life.endpoint)
@@ -190,6 +192,8 @@ class SchedulerActor(pykka.ThreadingActor):
         self._chronicle.journal.flush()
         self._workers.close()
         self._inbox.forget(self._router.fileno())
+        for keeper in self._router.doorkeepers:
+            self._inbox.forget(keeper.fileno())
         self._router.close()
         if self._remote is not None:
             self._inbox.forget(self._remote.fileno())

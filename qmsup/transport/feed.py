@@ -9,6 +9,7 @@ import zmq
 
 from qmsup.ids import Epoch
 from qmsup.transport import context
+from qmsup.transport.doorkeeper import Doorkeeper, doorkeepers_of
 from qmsup.units import Seconds, ms_from_seconds
 from qmsup.wire import feed
 from qmsup.wire.feed import Item
@@ -74,10 +75,14 @@ class FeedSocket:
         self._socket.setsockopt(zmq.MAXMSGSIZE, _LARGEST)
         self._topics: dict[bytes, _Readers] = {}
         self._newcomers: list[bytes] = []
+        self.doorkeepers: tuple[Doorkeeper, ...] = doorkeepers_of(self._socket, endpoint)
+        """As RouterSocket's."""
         try:
             self._socket.bind(endpoint)
         except zmq.ZMQError as e:
             self._socket.close(linger=0)
+            for keeper in self.doorkeepers:
+                keeper.close()
             raise context.os_error(e, endpoint) from e
 
     def fileno(self) -> int:
@@ -131,6 +136,8 @@ class FeedSocket:
 
     def close(self) -> None:
         """Unbind and close."""
+        for keeper in self.doorkeepers:
+            keeper.close()
         self._socket.close()
 
     def _send(self, topic: bytes, text: bytes) -> None:

@@ -7,6 +7,7 @@ import zmq
 
 from qmsup.log import Log
 from qmsup.transport import context
+from qmsup.transport.doorkeeper import Doorkeeper, doorkeepers_of
 from qmsup.units import Seconds, ms_from_seconds
 
 PEER_BOUND = 50_000
@@ -74,12 +75,16 @@ class RouterSocket:
         self._socket.setsockopt(zmq.ROUTER_HANDOVER, 1)
         self._socket.setsockopt(zmq.HEARTBEAT_IVL, ms_from_seconds(HEARTBEAT))
         self._socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, ms_from_seconds(HEARTBEAT_TIMEOUT))
+        self.doorkeepers: tuple[Doorkeeper, ...] = doorkeepers_of(self._socket, endpoint)
+        """Of a Unix socket: each has a descriptor to poll, and is to look then."""
         try:
             if secure is not None:
                 secure(self._socket)
             self._socket.bind(endpoint)
         except zmq.ZMQError as e:
             self._socket.close(linger=0)
+            for keeper in self.doorkeepers:
+                keeper.close()
             raise context.os_error(e, endpoint) from e
 
     def fileno(self) -> int:
@@ -123,4 +128,6 @@ class RouterSocket:
 
     def close(self) -> None:
         """Unbind and close; what was sent is still delivered for a short linger."""
+        for keeper in self.doorkeepers:
+            keeper.close()
         self._socket.close()
