@@ -46,8 +46,6 @@ _ACCEPTS_WITHIN = Seconds(0.02)
 word of their end says both, and the scheduler has an event less to deal with."""
 _FROZEN = Seconds(1.5)
 """The scheduler is heard every second. Who has not looked for so long was frozen, and an offer may have lapsed."""
-_DOUBTED_FOR = Seconds(1.0)
-"""So long after that grants may still come that had been on their way."""
 _NEVER = float("inf")
 _MAX_NAME = 80
 _RETRY_AFTER = Seconds(2.0)
@@ -297,8 +295,8 @@ class Link:
             else:
                 self._outbox.add(codec.encode(Declined(request=request)))
             return
-        if now - self._thawed_at < _DOUBTED_FOR and entry.predates(self._thawed_at):
-            # It may have lapsed, and its model may be gone. Whoever has it still is told so again.
+        if entry.doubts_grant(self._thawed_at, now):
+            # If it is good still, that is said again.
             self._outbox.add(codec.encode(entry.said_again(now)))
             return
         del self._open[request]

@@ -12,6 +12,9 @@ from qmsup.wire.listening import Ask, Waiting
 
 FIRST_REPEAT = Seconds(1.0)
 SLOWEST_REPEAT = Seconds(10.0)
+_DOUBTED_FOR = Seconds(1.0)
+"""So long after a freeze grants may still come that had been on their way."""
+_MOST_DOUBTS = 3
 _LOOKED_AT_WITHIN = Seconds(3.0)
 """It is looked at every second. Whoever does so later was frozen, or the machine was."""
 
@@ -36,6 +39,7 @@ class Unanswered:
     looked_at: float = 0.0
     missed: float = 0.0
     """Seconds in which nothing could be heard."""
+    doubts: int = 0
 
     def hear(self, now: float) -> None:
         """The scheduler said where it stands."""
@@ -79,9 +83,18 @@ class Unanswered:
             waited_ms=self._waited_ms(now),
         )
 
-    def predates(self, time: float) -> bool:
-        """Whether it was said before a time, and not again since."""
-        return (self.said_at or self.asked_at) < time
+    def doubts_grant(self, thawed_at: float, now: float) -> bool:
+        """Whether a grant that has come may have lapsed while this process was frozen: it was asked for before.
+
+        Where that goes on and on it is believed, and the scheduler says if it is void.
+
+        Args:
+            thawed_at: when the process looked at its socket again, the last time.
+            now: on the same clock.
+        """
+        is_old = now - thawed_at < _DOUBTED_FOR and (self.said_at or self.asked_at) < thawed_at
+        self.doubts += is_old
+        return is_old and self.doubts <= _MOST_DOUBTS
 
     def told(self, now: float) -> Waiting:
         """What a scheduler is told that does not know it."""

@@ -80,12 +80,27 @@ def test_a_new_scheduler_is_told_of_it_as_it_was_asked_and_how_long_it_waits() -
 
 def test_it_is_said_again_with_the_time_that_it_has_waited() -> None:
     one = _unanswered()
-    assert not one.predates(100.0)
-    assert one.predates(100.5)
-
     again = one.said_again(101.5)
 
     assert again == msgspec.structs.replace(one.ask, waited_ms=1500)
-    assert not one.predates(101.5)
     later = Unanswered(again, _Nobody(), 110.0, 110.0 + FIRST_REPEAT)
     assert later.said_again(110.25).waited_ms == later.told(110.25).waited_ms == 1750
+
+
+def test_a_grant_is_doubted_that_was_asked_for_before_a_freeze() -> None:
+    one = _unanswered()
+    assert not one.doubts_grant(100.0, 100.1), "asked for since"
+    assert not one.doubts_grant(102.0, 103.5), "it was asked for long ago, and so was the freeze"
+
+    assert one.doubts_grant(102.0, 102.1)
+    one.said_again(102.1)
+
+    assert not one.doubts_grant(102.0, 102.2)
+
+
+def test_a_grant_is_not_doubted_for_ever() -> None:
+    one = _unanswered()
+
+    doubted = [one.doubts_grant(at + 2.0, at + 2.1) for at in range(100, 150, 5)]
+
+    assert doubted == [True] * 3 + [False] * 7
