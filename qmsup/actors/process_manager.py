@@ -137,10 +137,10 @@ class ProcessManager(pykka.ThreadingActor):
                 self._take(happened.Unwanted(incarnation=incarnation))
                 self._measure()  # while it ends
             case TimeIsUp():
-                self._measure(_now())
-                self._hands.tend_log(_now())
-                self._take(self._progress.tend(_now()))
-                self._take(happened.TimePassed())
+                now = _now()
+                self._measure(now)
+                self._hands.tend_log(now)
+                self._take(self._progress.tend(now), happened.TimePassed())
             case ProbeSaw() | ProgressSaw() | StopCommandEnded() | ChildEnded():
                 self._hear(message)
             case SpecChanged(spec=spec):
@@ -193,13 +193,15 @@ class ProcessManager(pykka.ThreadingActor):
             reason = f"qmsup failed to look after the child ({exception_value!r}): see its own log"
             self._report(ProcessFailed(model=self._spec.id, incarnation=incarnation, reason=reason))
 
-    def _take(self, event: happened.Event | None) -> None:
-        events = deque([event])
-        while events:
-            event = events.popleft()
-            if event is not None:
-                for effect in self._life.handle(event, _now()):
-                    events.append(self._carry_out(effect))
+    def _take(self, *happening: happened.Event | None) -> None:
+        """Take in what happened, one after the other, and of each all that comes of it before the next."""
+        for first in happening:
+            events = deque([first])
+            while events:
+                event = events.popleft()
+                if event is not None:
+                    for effect in self._life.handle(event, _now()):
+                        events.append(self._carry_out(effect))
         self._write_it_down()
         now = _now()
         is_ready = self._life.phase is Phase.READY
