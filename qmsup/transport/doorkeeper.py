@@ -24,7 +24,8 @@ from qmsup.transport import context
 from qmsup.units import Seconds, ms_from_seconds
 
 MOST = 4096
-"""Connections. A worker has one and one for each question to the scheduler, a command one."""
+"""Connections, or an eighth of the descriptors: the rest is for those who come before we look. A worker has one and
+one for each question to the scheduler, a command one."""
 
 _SAYS_WHO_WITHIN = Seconds(5.0)
 """Else ZeroMQ hangs up."""
@@ -54,7 +55,7 @@ class Doorkeeper:
         self._path = endpoint.removeprefix("ipc://")
         self._aside = Path(f"{self._path}.shut")
         self._opening: threading.Timer | None = None
-        self._most = open_files.at_most(MOST) if most is None else most
+        self._most = open_files.at_most(2 * MOST) // 2 if most is None else most
         self._connected: dict[int, None] = {}
         zmq_socket.setsockopt(zmq.HANDSHAKE_IVL, ms_from_seconds(_SAYS_WHO_WITHIN))
         zmq_socket.setsockopt(zmq.BACKLOG, min(_BACKLOG, self._most))
@@ -66,6 +67,7 @@ class Doorkeeper:
         self._events.connect(address)
         # A place to look at somebody's connection when there is no free one any more.
         self._hand = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        self.look()  # ZeroMQ wakes nobody who has not looked in vain before
 
     def fileno(self) -> int:
         """The descriptor to poll: edge-triggered, see RouterSocket."""

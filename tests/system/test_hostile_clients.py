@@ -3,6 +3,8 @@
 import json
 import random
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
@@ -104,3 +106,41 @@ def test_strangers_at_the_door_take_no_descriptors(box: Box, port: int) -> None:
         until(lambda: scheduler.num_fds() <= before + 300, what="few of them inside")
     until(lambda: scheduler.num_fds() <= before + 2, what="flat again")
     assert _scheduler(box) == scheduler
+
+
+LEAK = """
+import contextlib, socket, sys
+held, refusals = [], 0
+while len(held) < 3000 and refusals < 50:
+    for path in sys.argv[1:]:
+        held.append(socket.socket(socket.AF_UNIX))
+        try:
+            held[-1].connect(path)
+        except OSError:
+            refusals += 1
+print("leaked", flush=True)
+sys.stdin.read()
+"""
+"""A program that closes nothing, twice as much as the box may have open."""
+
+
+def test_a_program_that_leaks_connections_is_alone_with_it() -> None:
+    limited = f"ulimit -n 1024; exec {sys.executable} -m qmsup serve"
+    with serving({"m": fake()}, command=lambda _: ["bash", "-c", limited]) as box:
+        _serves(box)
+        scheduler = _scheduler(box)
+        before = scheduler.num_fds()
+        sockets = [f"{box.folder}/run/{name}.sock" for name in ("scheduler", "feed", "jobs")]
+        with subprocess.Popen(
+            [sys.executable, "-c", LEAK, *sockets], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        ) as program:
+            assert program.stdout is not None
+            assert program.stdout.readline() == b"leaked\n"
+            until(lambda: box.run("ps").returncode == 0, what="the door is open")
+            _serves(box)
+            program.kill()
+
+        until(lambda: scheduler.num_fds() <= before + 4, what="flat again")
+        assert _scheduler(box) == scheduler
+        assert "peer.too_many_connections" in box.log()
+        assert str(program.pid) in box.log()
