@@ -16,7 +16,7 @@ from qmsup.errors import Refusal
 from qmsup.listener.asker import CountAt
 from qmsup.listener.link import Link
 from qmsup.listener.prompt_size import text_of_prompt
-from qmsup.listener.relay.asks import ask_of, remote_of
+from qmsup.listener.relay.asks import remote_of
 from qmsup.listener.relay.errands import Errands
 from qmsup.listener.relay.held import Held
 from qmsup.listener.relay.home import Guest
@@ -48,7 +48,7 @@ class Desk:
 class Counted:
     """Asks in a held client's place, and a second time if its prompt was counted meanwhile."""
 
-    __slots__ = ("_desk", "_held", "_order", "_refusal")
+    __slots__ = ("_desk", "_held", "_order", "_refusal", "_since")
 
     def __init__(self, desk: Desk, held: Held, order: RelayOrder) -> None:
         """Ask nothing yet."""
@@ -56,6 +56,7 @@ class Counted:
         self._held = held
         self._order = order
         self._refusal: Refusal | None = None
+        self._since = desk.loop.now
 
     @property
     def _is_over(self) -> bool:
@@ -96,8 +97,10 @@ class Counted:
         if tokens is None:
             self._held.on_refused(self._refusal)
             return
-        ask = ask_of(self._order, counted=tokens, waited=self._held.waited)
-        self._desk.link.request(ask, self, self._desk.loop.now)
+        now = self._desk.loop.now
+        ask = self._held.course.ask_counted(tokens, Seconds(now - self._since))
+        if ask is not None:
+            self._desk.link.request(ask, self, now)
 
 
 def _reader_of(order: RelayOrder) -> Callable[[], bytes]:

@@ -25,6 +25,7 @@ class Course:
         remote: how the granted host is spoken to; None = as a child of ours.
         where: its address.
         heir: the scheduler process that may have to be waited for.
+        counted: the tokens of its prompt as a host has counted them; None = they are estimated.
     """
 
     __slots__ = (
@@ -33,6 +34,7 @@ class Course:
         "_sending",
         "_tried",
         "_tries",
+        "counted",
         "heir",
         "order",
         "remote",
@@ -45,6 +47,7 @@ class Course:
         self.remote: Remote | None = None
         self.where = ""
         self.heir: Heir | None = None
+        self.counted: int | None = None
         self._host = ""
         self._tried: tuple[HostName, ...] = ()
         self._tries = 0
@@ -120,7 +123,7 @@ class Course:
         """
         assert self.order is not None, "what is asked for again is still there"
         self._tried += (HostName(self._host),)
-        return ask_of(self.order, self._tried, waited=waited)
+        return ask_of(self.order, self._tried, counted=self.counted, waited=waited)
 
     def ask_anew(self, waited: Seconds) -> Ask | None:
         """The question once more, as if there had been no grant. None = it has begun, or that happens too often.
@@ -132,4 +135,17 @@ class Course:
         if self.order is None or has_begun or self._asked_anew >= _ASKED_ANEW:
             return None
         self._asked_anew += 1
-        return ask_of(self.order, self._tried if self.order.way else (), waited=waited)
+        tried = self._tried if self.order.way else ()
+        return ask_of(self.order, tried, counted=self.counted, waited=waited)
+
+    def ask_counted(self, tokens: int, waited: Seconds) -> Ask | None:
+        """The question with the tokens as a host has counted them. None = the request has ended.
+
+        Args:
+            tokens: of its prompt.
+            waited: since it was asked for first.
+        """
+        self.counted = tokens
+        if self.order is None:
+            return None
+        return ask_of(self.order, self._tried, counted=tokens, waited=waited)

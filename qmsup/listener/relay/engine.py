@@ -107,8 +107,9 @@ class Engine(Loop):
         self._held.add(held)
         if order.peer is None:
             is_guarded = order.way is not None and order.way.tokens
-            asker = Counted(self._desk, held, order) if is_guarded else held
-            self._link.request(ask_of(order), asker, self.now)
+            if is_guarded:
+                held.asker = Counted(self._desk, held, order)
+            self._link.request(ask_of(order), held.asker or held, self.now)
         else:
             # Not before the caller is done with it: the end of a request gives its connection back.
             self.after(Seconds(0.0), held.go_to_peer)

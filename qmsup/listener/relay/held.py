@@ -12,6 +12,7 @@ from functools import partial
 
 from qmsup.errors import Refusal
 from qmsup.ids import RequestId
+from qmsup.listener.asker import Asker
 from qmsup.listener.outcome import Outcome
 from qmsup.listener.relay.account import Account
 from qmsup.listener.relay.asks import granted_to
@@ -43,12 +44,17 @@ _RETRY_PAUSE = Seconds(0.025)
 
 
 class Held:
-    """See the module. It is the link's Asker for its request."""
+    """See the module. It is the link's Asker for its request.
+
+    Attributes:
+        asker: who asks in its place; None = itself.
+        course: where its request goes.
+    """
 
     __slots__ = (
-        "_account", "_course", "_exchange", "_fd", "_give_back", "_home", "_is_over", "_is_paused",
+        "_account", "_exchange", "_fd", "_give_back", "_home", "_is_over", "_is_paused",
         "_is_reported", "_link", "_loop", "_out", "_pause", "_sending", "_sock", "_tunnel",
-        "_upstream", "_upstream_fd", "_waits_since", "_way", "request",
+        "_upstream", "_upstream_fd", "_waits_since", "_way", "asker", "course", "request",
     )  # fmt: skip
 
     def __init__(
@@ -68,7 +74,8 @@ class Held:
         self._sock = sock
         self._fd = sock.fileno()
         self._exchange = exchange
-        self._course = Course(order)
+        self.asker: Asker | None = None
+        self.course = Course(order)
         self._give_back = give_back
         self._upstream: socket.socket | None = None
         self._upstream_fd = -1
@@ -82,11 +89,6 @@ class Held:
         self._is_reported = False
         self._is_over = False
         loop.watch(self._fd, CLIENT, self._on_client)
-
-    @property
-    def waited(self) -> Seconds:
-        """Since it was asked for first."""
-        return self._account.waited(self._loop.now)
 
     # ---- what the scheduler says
 
@@ -103,12 +105,12 @@ class Held:
         self._exchange.granted(grant)
         self._account.waited_ms = grant.waited_ms
         self._account.host = grant.host
-        self._course.granted(grant, self._link)
+        self.course.granted(grant, self._link)
         self._connect()
 
     def go_to_peer(self) -> None:
         """It is for a peer, which needs no grant."""
-        order = self._course.order
+        order = self.course.order
         if order is not None and order.peer is not None and not self._is_over:
             self.on_granted(granted_to(order.peer, order))
 
@@ -121,7 +123,8 @@ class Held:
         """The lease is void."""
         if self._is_over:
             return
-        if had_lapsed and (ask := self._course.ask_anew(self.waited)) is not None:
+        waited = self._account.waited(self._loop.now)
+        if had_lapsed and (ask := self.course.ask_anew(waited)) is not None:
             self._ask_again(ask)
         else:
             self._say(self._exchange.cut(refusal))
@@ -142,7 +145,7 @@ class Held:
                 self._leave()
             return
         if exchange.phase is Phase.CONNECTING:
-            late = too_late(self._sending, self._course.remote, now - self._waits_since)
+            late = too_late(self._sending, self.course.remote, now - self._waits_since)
             if late:
                 self._give_up_on(late)
                 return
@@ -227,6 +230,7 @@ class Held:
 
     def _over(self) -> None:
         self._is_over = True
+        self.asker = None  # it has this one, and would keep it alive
         self._out.rest = b""
         sent = self._out.sent
         if self._tunnel is not None:
@@ -236,7 +240,7 @@ class Held:
     # ---- the upstream's side
 
     def _connect(self) -> None:
-        course = self._course
+        course = self.course
         if (sending := course.begin()) is None:  # ended meanwhile
             return
         self._waits_since = self._loop.now
@@ -295,7 +299,7 @@ class Held:
         if data:
             if not self._account.first_at:
                 self._account.first_at = self._loop.now
-                self._course.drop()
+                self.course.drop()
             said = exchange.receive(data)
             if exchange.phase is _BODY:  # nearly all of a stream
                 if said:
@@ -315,7 +319,7 @@ class Held:
 
     def _lose(self, error: OSError) -> None:
         """The connection to the upstream could not be made, or broke."""
-        course = self._course
+        course = self.course
         if isinstance(error, ConnectionRefusedError) and course.order is not None:
             self._close_upstream()
             if course.may_try_again:
@@ -329,7 +333,7 @@ class Held:
     def _sent_all(self) -> None:
         self._sending = None
         self._waits_since = self._loop.now
-        self._course.sent()
+        self.course.sent()
 
     def _give_up_on(self, reason: str, *, is_unheard: bool = False) -> None:
         """The upstream is lost: another host answers, or the client is told."""
@@ -338,7 +342,7 @@ class Held:
 
     def _goes_elsewhere(self, *, is_unheard: bool = False) -> bool:
         """Ask again, if that makes sense, before an answer."""
-        course = self._course
+        course = self.course
         if course.order is None or self._exchange.served or self._is_over:
             return False
         if course.heir is not None:
@@ -357,14 +361,14 @@ class Held:
         self._pause.drop()
         self._exchange.returned()
         self._link.done(self.request, Outcome.FAILED, served=False)
-        self._link.request(ask, self, self._loop.now)
+        self._link.request(ask, self.asker or self, self._loop.now)
 
     def _connect_again(self) -> None:
         if self._pause.is_over():
             self._connect()
 
     def _look_for_heir(self) -> None:
-        course = self._course
+        course = self.course
         if not self._pause.is_over():
             return
         if course.order is not None and course.heir is not None and not course.heir.has_come():
@@ -386,7 +390,7 @@ class Held:
     def _report(self) -> None:
         """The upstream's part is over: free it before the last bytes have reached the client."""
         self._close_upstream()
-        self._course.drop()
+        self.course.drop()
         if not self._is_reported:
             self._is_reported = True
             exchange = self._exchange

@@ -186,3 +186,36 @@ def test_others_than_too_long_are_refused_at_once(both: Both) -> None:
 
     with engine.hold(_routed(Remote(name=HostName("far"), upstream="far:80"))) as client:
         read_until(client, b"no_host")
+
+
+@pytest.mark.parametrize("is_counted_first", [True, False])
+def test_a_host_that_gives_nothing_is_left_for_another_by_the_same_count(
+    both: Both, *, is_counted_first: bool
+) -> None:
+    """Whichever of the two hosts the prompt seemed too long for."""
+    engine, scheduler = both
+
+    def hang_up(connection: socket.socket, request: bytes) -> None:
+        if b"/tokenize" in request:
+            _counts(5)(connection, request)
+
+    with upstream(hang_up) as a, upstream(_counts(5)) as b:
+        hosts = {HostName("a"): a.where, HostName("b"): b.where}
+
+        def on_ask(ask: Ask) -> list[FromScheduler]:
+            assert ask.routed is not None
+            name = HostName("b" if ask.routed.tried else "a")
+            if not ask.routed.is_counted and (is_counted_first or ask.routed.tried):
+                return [
+                    Refused(ask.request, "context_length_exceeded", "long", None, name, hosts[name])
+                ]
+            return [msgspec.structs.replace(grant(ask, hosts[name]), host=name)]
+
+        scheduler.on_ask = on_ask
+        remotes = {name: Remote(name=name, upstream=where) for name, where in hosts.items()}
+        way = Wayfaring(route=RouteName("r"), remotes=remotes, tokens=100)
+        with engine.hold(replace(order(_BODY), way=way)) as client:
+            said = read_until(client, b'{"ok": true}')
+
+    assert said.startswith(b"HTTP/1.1 200 ")
+    assert sum(b"/tokenize" in request for request in (*a.requests, *b.requests)) == 1

@@ -113,6 +113,24 @@ def test_what_has_not_begun_is_asked_for_anew_a_few_times(link: Link) -> None:
     assert asks == [ask_of(course.order, waited=Seconds(1.5))] * 3 + [None]
 
 
+def test_what_was_counted_once_is_told_with_each_question(link: Link) -> None:
+    course = Course(_routed())
+    course.granted(_to(course, FAR), link)
+
+    asks = [
+        course.ask_counted(7, Seconds(0.5)),
+        course.ask_anew(Seconds(0.5)),
+        course.ask_on(Seconds(0.5)),
+    ]
+
+    for ask in asks:
+        assert ask is not None
+        assert ask.routed is not None
+        assert (ask.waited_ms, ask.routed.is_counted, ask.routed.tokens) == (500, True, 7)
+    course.drop()
+    assert course.ask_counted(7, Seconds(0.5)) is None
+
+
 def test_what_has_begun_is_not(link: Link) -> None:
     course, over = Course(order()), Course(order())
     course.granted(_to(course), link)
