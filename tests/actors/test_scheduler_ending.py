@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from qmsup.actors.signalled import shutdown_of
+from qmsup.transport.router import RouterSocket
 from qmsup.units import Seconds
 from qmsup.wire.listening import (
     Done,
@@ -63,6 +64,18 @@ def test_a_bug_ends_in_on_break_and_in_the_log(
     (record,) = [r for r in caplog.records if r.message == "scheduler.failed"]
     assert record.exc_info is not None
     assert not running.ended.is_set()
+
+
+def test_a_bug_in_what_a_descriptor_calls_ends_the_process_too(
+    places: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with scheduler_of(models_of(QUICK), places) as running:
+        worker = running.worker()
+        monkeypatch.setattr(RouterSocket, "receive", lambda _: 1 / 0)
+
+        worker.ask("r1")
+
+        assert running.broke.wait(20)
 
 
 def test_a_broken_invariant_is_found_when_looked_for(

@@ -192,6 +192,19 @@ def test_status_tells_the_scheduler_and_its_workers(
     assert json.loads(qmsup("status", "--json").out) == STATUS
 
 
+def test_status_tells_what_met_a_bug(scheduler: StandInScheduler, qmsup: Run) -> None:
+    mishap = {"part": "feed", "times": 3, "last": time.time() - 90, "doing": "Look"}
+    told = {**mishap, "because": "ValueError at feed.py:133"}
+    scheduler.says("status", {**STATUS, "mishaps": [told]})
+
+    about = qmsup("status").out.splitlines()[2]
+
+    assert about == (
+        "feed met a bug 3 times, the last 1m30s ago at Look: ValueError at feed.py:133;"
+        " the log has it, please report it"
+    )
+
+
 def test_load_waits_and_says_what_came_of_it(scheduler: StandInScheduler, qmsup: Run) -> None:
     scheduler.says("load", {"model": "chat", "text": "chat is ready on port 5801"})
 
