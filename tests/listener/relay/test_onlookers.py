@@ -50,6 +50,7 @@ class Feed:
     def tell(self, state: str) -> None:
         """Greet who came, and tell how the model stands."""
         self._socket.look()
+        self._socket.greet()
         self._seq += 1
         body = {"name": "m", "state": state, "inflight": self._seq}
         self._socket.publish(Epoch(1), self._seq, 1.0, "model.m", body)
