@@ -38,6 +38,22 @@ def destroy(linger: Seconds = LINGER) -> None:
         context.destroy(linger=ms_from_seconds(linger))
 
 
+def new_socket(kind: int, endpoint: str) -> zmq.Socket[bytes]:
+    """A socket of this process's context.
+
+    Args:
+        kind: of ZeroMQ's.
+        endpoint: what for, for the error.
+
+    Raises:
+        OSError: this process can have no descriptor more.
+    """
+    try:
+        return current().socket(kind)
+    except zmq.ZMQError as e:
+        raise os_error(e, endpoint) from e
+
+
 def is_readable(socket: zmq.Socket[bytes]) -> bool:
     """Whether a whole message is there. To try and be refused with an exception costs twice as much."""
     return bool(socket.getsockopt(_EVENTS) & _POLLIN)  # type: ignore[operator]  # an int, by the option

@@ -41,9 +41,9 @@ class DealerSocket:
             secure: sets up keys; None = there are none.
 
         Raises:
-            OSError: the address is no address.
+            OSError: the address is no address, or there is no descriptor left.
         """
-        self._socket = context.current().socket(zmq.DEALER)
+        self._socket = context.new_socket(zmq.DEALER, endpoint)
         self._socket.setsockopt(zmq.ROUTING_ID, identity)
         self._socket.setsockopt(zmq.LINGER, ms_from_seconds(context.LINGER))
         self._socket.setsockopt(zmq.RCVHWM, 0)

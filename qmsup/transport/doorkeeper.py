@@ -61,7 +61,7 @@ class Doorkeeper:
         zmq_socket.setsockopt(zmq.BACKLOG, min(_BACKLOG, self._most))
         address = f"inproc://doorkeeper-{secrets.token_hex(8)}"
         zmq_socket.monitor(address, zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED)
-        self._events = context.current().socket(zmq.PAIR)
+        self._events = context.new_socket(zmq.PAIR, address)
         # ZeroMQ would wait for room, all sockets of the process with it, while nobody looks.
         self._events.setsockopt(zmq.RCVHWM, 0)
         self._events.connect(address)

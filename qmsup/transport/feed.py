@@ -68,7 +68,7 @@ class FeedSocket:
         Raises:
             OSError: the address cannot be bound.
         """
-        self._socket = context.current().socket(zmq.XPUB)
+        self._socket = context.new_socket(zmq.XPUB, endpoint)
         self._socket.setsockopt(zmq.LINGER, ms_from_seconds(context.LINGER))
         self._socket.setsockopt(zmq.SNDHWM, _KEPT)
         self._socket.setsockopt(zmq.XPUB_VERBOSER, 1)
@@ -156,10 +156,10 @@ class FeedReader:
             topics: prefixes; "" = everything.
 
         Raises:
-            OSError: the address is no address.
+            OSError: the address is no address, or there is no descriptor left.
         """
         self._hello = f"{feed.HELLO}{secrets.token_hex(8)}".encode()
-        self._socket = context.current().socket(zmq.SUB)
+        self._socket = context.new_socket(zmq.SUB, endpoint)
         self._socket.setsockopt(zmq.LINGER, 0)
         self._socket.setsockopt(zmq.RCVHWM, 0)
         for topic in topics:

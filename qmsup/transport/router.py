@@ -64,7 +64,7 @@ class RouterSocket:
         Raises:
             OSError: the address cannot be bound.
         """
-        self._socket = context.current().socket(zmq.ROUTER)
+        self._socket = context.new_socket(zmq.ROUTER, endpoint)
         self._socket.setsockopt(zmq.LINGER, ms_from_seconds(context.LINGER))
         self._socket.setsockopt(zmq.RCVHWM, unread_bound)
         self._socket.setsockopt(zmq.SNDHWM, peer_bound)

@@ -1,12 +1,10 @@
 """Who comes in by the door for jobs, and never leaves by itself."""
 
 import logging
-import os
-import resource
 import socket
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager, suppress
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,6 +20,7 @@ from qmsup.actors.job_visitors import Visitors
 from qmsup.actors.tree import end_actors
 from qmsup.units import Seconds
 from tests.support.box import until
+from tests.support.descriptors import no_descriptor_left
 
 LARGE = 4 * 1024 * 1024
 """More than a socket takes."""
@@ -134,20 +133,6 @@ def test_who_takes_too_long_is_sent_away(
     until(lambda: "job.visitor_too_slow" in caplog.messages)
 
     assert house.inside() == 0
-
-
-@contextmanager
-def no_descriptor_left() -> Iterator[None]:
-    """For this process, as long as nobody gives one back."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with Path(os.devnull).open() as some, ExitStack() as taken:
-        most = max(int(path.name) for path in Path("/proc/self/fd").iterdir())
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most + 1, hard))
-        taken.callback(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
-        with suppress(OSError):
-            while True:
-                taken.callback(os.close, os.dup(some.fileno()))
-        yield
 
 
 def test_a_process_without_descriptors_waits_for_some_without_haste(

@@ -1,5 +1,6 @@
 """The two sockets against each other, and against peers that freeze, die and come back."""
 
+import errno
 import multiprocessing
 import os
 import select
@@ -16,8 +17,10 @@ import zmq
 
 from qmsup.transport import context
 from qmsup.transport.dealer import DealerSocket
+from qmsup.transport.feed import FeedReader, FeedSocket
 from qmsup.transport.router import RouterSocket
 from qmsup.units import Seconds
+from tests.support.descriptors import no_descriptor_left
 from tests.transport.conftest import Net
 
 Received = list[tuple[bytes, list[bytes]]]
@@ -369,3 +372,24 @@ def test_a_forked_child_makes_a_context_of_its_own() -> None:
     assert child.exitcode == 0
     assert reply.get() is False
     reply.close()
+
+
+@pytest.mark.parametrize(
+    "opened",
+    [
+        lambda endpoint: DealerSocket(endpoint, b"w"),
+        lambda endpoint: FeedReader(endpoint, ["model."]),
+        RouterSocket,
+        FeedSocket,
+    ],
+    ids=["dealer", "reader", "router", "feed"],
+)
+def test_without_a_descriptor_left_there_is_an_error_that_names_the_address(
+    opened: Callable[[str], object], places: Path
+) -> None:
+    context.current().socket(zmq.PAIR).close()  # ZeroMQ's own threads are there before
+    with no_descriptor_left(), pytest.raises(OSError, match=f"{places}/s") as caught:
+        opened(f"ipc://{places}/s")
+
+    assert caught.value.errno == errno.EMFILE
+    context.destroy()
