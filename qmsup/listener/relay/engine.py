@@ -25,6 +25,7 @@ from qmsup.listener.relay.machine import Exchange
 from qmsup.listener.relay.names import Names
 from qmsup.listener.relay.onlookers import Onlookers
 from qmsup.listener.relay.tunnel import Tunnel
+from qmsup.listener.relay.upstream import Upstream
 from qmsup.listener.relay.watch import Order, Watch
 from qmsup.log import Log
 from qmsup.units import Seconds
@@ -130,7 +131,7 @@ class Engine(Loop):
     def on_fault(self, handler: Callable[..., None]) -> None:
         _log.exception("relay.broken")
         owner = getattr(handler, "__self__", None)
-        if isinstance(owner, Held | Tunnel):
+        if isinstance(owner, Held | Tunnel | Upstream):
             owner.give_up()
 
     @override

@@ -4,7 +4,6 @@ The exchange says what the client is to read; this is the hand that moves the by
 stops the reads from its child, so no more than one read (64 KiB) and a rest of the same size is ever kept.
 """
 
-import contextlib
 import select
 import socket
 from collections.abc import Callable
@@ -16,7 +15,6 @@ from qmsup.listener.asker import Asker
 from qmsup.listener.outcome import Outcome
 from qmsup.listener.relay.account import Account
 from qmsup.listener.relay.asks import granted_to
-from qmsup.listener.relay.connecting import Way, too_late
 from qmsup.listener.relay.course import Course
 from qmsup.listener.relay.heir import LOOK_AGAIN
 from qmsup.listener.relay.home import Home
@@ -26,20 +24,16 @@ from qmsup.listener.relay.order import RelayOrder
 from qmsup.listener.relay.outgoing import Outgoing
 from qmsup.listener.relay.pause import Pause
 from qmsup.listener.relay.phases import Ending, Phase
-from qmsup.listener.relay.sending import Sending
 from qmsup.listener.relay.tunnel import Tunnel
+from qmsup.listener.relay.upstream import Upstream
 from qmsup.units import Seconds, seconds_from_ms
 from qmsup.wire.listening import Ask, Granted
 
-_IN, _OUT, _RDHUP = select.EPOLLIN, select.EPOLLOUT, select.EPOLLRDHUP
+_IN, _RDHUP = select.EPOLLIN, select.EPOLLRDHUP
 _GONE = _RDHUP | select.EPOLLHUP | select.EPOLLERR
 CLIENT = _IN | _RDHUP
 """What a client's socket is watched for, held or idle: the same, so that epoll need not be told of each change."""
-_BROKEN = select.EPOLLHUP | select.EPOLLERR
-_READABLE = _IN | _BROKEN
 _BODY = Phase.BODY
-_READ = 64 * 1024
-"""Below malloc's threshold for mapping memory: a larger buffer costs three system calls a read."""
 _RETRY_PAUSE = Seconds(0.025)
 
 
@@ -52,9 +46,8 @@ class Held:
     """
 
     __slots__ = (
-        "_account", "_exchange", "_fd", "_give_back", "_home", "_is_over", "_is_paused",
-        "_is_reported", "_link", "_loop", "_out", "_pause", "_sending", "_sock", "_tunnel",
-        "_upstream", "_upstream_fd", "_waits_since", "_way", "asker", "course", "request",
+        "_account", "_exchange", "_fd", "_give_back", "_home", "_is_over", "_is_reported", "_link",
+        "_loop", "_out", "_pause", "_sock", "_tunnel", "_upstream", "asker", "course", "request",
     )  # fmt: skip
 
     def __init__(
@@ -77,15 +70,10 @@ class Held:
         self.asker: Asker | None = None
         self.course = Course(order)
         self._give_back = give_back
-        self._upstream: socket.socket | None = None
-        self._upstream_fd = -1
-        self._way: Way | None = None
-        self._sending: Sending | None = None
+        self._upstream: Upstream | None = None
         self._out = Outgoing(loop, sock)
-        self._waits_since = loop.now
         self._tunnel: Tunnel | None = None
         self._pause = Pause(loop)
-        self._is_paused = False
         self._is_reported = False
         self._is_over = False
         loop.watch(self._fd, CLIENT, self._on_client)
@@ -144,8 +132,8 @@ class Held:
             if self._out.is_stalled(now):
                 self._leave()
             return
-        if exchange.phase is Phase.CONNECTING:
-            late = too_late(self._sending, self.course.remote, now - self._waits_since)
+        if exchange.phase is Phase.CONNECTING and self._upstream is not None:
+            late = self._upstream.is_too_late(self.course.remote, now)
             if late:
                 self._give_up_on(late)
                 return
@@ -176,14 +164,12 @@ class Held:
             self._end()
             return
         self._loop.change(self._fd, _RDHUP)
-        if self._is_paused:
-            self._is_paused = False
-            self._loop.resume(self._upstream_fd, self._wanted())
+        if self._upstream is not None:
+            self._upstream.go_on()
 
     def _remark(self, comment: bytes) -> None:
-        if (
-            comment and not self._out.rest
-        ):  # who does not even read comments can do without the next
+        # Who does not even read comments can do without the next.
+        if comment and not self._out.rest:
             self._say(comment)
 
     def _say(self, data: bytes) -> None:
@@ -201,9 +187,8 @@ class Held:
         except OSError:
             self._leave()
             return False
-        if self._out.rest and self._upstream is not None and not self._is_paused:
-            self._is_paused = True
-            self._loop.pause(self._upstream_fd)
+        if self._out.rest and self._upstream is not None:
+            self._upstream.pause()
         return True
 
     def _leave(self) -> None:
@@ -240,61 +225,17 @@ class Held:
     # ---- the upstream's side
 
     def _connect(self) -> None:
-        course = self.course
-        if (sending := course.begin()) is None:  # ended meanwhile
+        if (sending := self.course.begin()) is None:  # ended meanwhile
             return
-        self._waits_since = self._loop.now
-        self._sending = sending
-        self._way = Way(self._loop, self._reached, self._lose, course.remote, turn=course.turn)
-        self._way.begin(self._home.names, course.door)
+        upstream = self._upstream = Upstream(self._loop, self, sending)
+        upstream.begin(self._home.names, self.course)
 
-    def _reached(self, upstream: socket.socket) -> None:
-        self._way = None
-        self._upstream = upstream
-        self._upstream_fd = upstream.fileno()
-        try:
-            # On one machine the connection is made by now, as a rule.
-            self._go_on_sending(upstream, self._sending)
-        except OSError as error:
-            self._lose(error)
-            return
-        self._loop.watch(self._upstream_fd, self._wanted(), self._on_upstream)
+    def on_sent(self) -> None:
+        """The request is out, or no more of it is wanted."""
+        self.course.sent()
 
-    def _wanted(self) -> int:
-        return _IN if self._sending is None else _IN | _OUT
-
-    def _go_on_sending(self, upstream: socket.socket, sending: Sending | None) -> None:
-        with contextlib.suppress(BlockingIOError):
-            if sending is not None and sending.go_on(upstream):
-                self._sent_all()
-
-    def _on_upstream(self, event: int) -> None:
-        upstream = self._upstream
-        if upstream is None or self._is_paused:
-            return
-        sending = self._sending
-        if sending is not None and event & (_OUT | _BROKEN):
-            try:
-                self._go_on_sending(upstream, sending)
-            except ConnectionRefusedError as error:
-                self._lose(error)
-                return
-            except OSError:
-                # It wants no more of the request; its answer may be there all the same.
-                self._sent_all()
-            if self._sending is None:
-                self._loop.change(self._upstream_fd, _IN)
-        if event & _READABLE:
-            self._read(upstream)
-
-    def _read(self, upstream: socket.socket) -> None:
-        try:
-            data = upstream.recv(_READ)
-        except BlockingIOError:
-            return
-        except OSError as error:
-            self._lose(error)
-            return
+    def on_answer(self, data: bytes) -> None:
+        """Bytes of the answer have come; b"" = there will be no more."""
         exchange = self._exchange
         if data:
             if not self._account.first_at:
@@ -305,21 +246,16 @@ class Held:
                 if said:
                     self._send(said)
             elif exchange.phase is Phase.TUNNEL:
-                self._tunnel = Tunnel(
-                    self._loop, self._sock, upstream, self._end_tunnel, self._leave
-                )
-                self._tunnel.send(said)
+                self._begin_tunnel(said)
             else:
                 self._say(said)
         elif not self._goes_elsewhere():
             self._say(exchange.upstream_closed())
 
-    def _end_tunnel(self, broken: str) -> None:
-        self._say(self._exchange.tunnel_ended(broken))
-
-    def _lose(self, error: OSError) -> None:
+    def on_lost(self, error: OSError) -> None:
         """The connection to the upstream could not be made, or broke."""
         course = self.course
+        is_made = self._upstream is not None and self._upstream.is_made
         if isinstance(error, ConnectionRefusedError) and course.order is not None:
             self._close_upstream()
             if course.may_try_again:
@@ -327,13 +263,18 @@ class Held:
             else:
                 self._give_up_on(f"{course.where} refuses connections", is_unheard=True)
             return
-        said = "the connection broke" if self._upstream else f"no connection to {course.where}"
+        said = "the connection broke" if is_made else f"no connection to {course.where}"
         self._give_up_on(f"{said} ({error.strerror or error})")
 
-    def _sent_all(self) -> None:
-        self._sending = None
-        self._waits_since = self._loop.now
-        self.course.sent()
+    def _begin_tunnel(self, said: bytes) -> None:
+        assert self._upstream is not None, "it has just answered"
+        assert self._upstream.sock is not None, "the same"
+        sock = self._upstream.sock
+        self._tunnel = Tunnel(self._loop, self._sock, sock, self._end_tunnel, self._leave)
+        self._tunnel.send(said)
+
+    def _end_tunnel(self, broken: str) -> None:
+        self._say(self._exchange.tunnel_ended(broken))
 
     def _give_up_on(self, reason: str, *, is_unheard: bool = False) -> None:
         """The upstream is lost: another host answers, or the client is told."""
@@ -378,14 +319,9 @@ class Held:
         self._connect()
 
     def _close_upstream(self) -> None:
-        self._sending = None
-        if self._way is not None:
-            self._way.give_up()
-            self._way = None
         if self._upstream is not None:
-            self._loop.discard(self._upstream_fd, self._upstream)
+            self._upstream.close()
             self._upstream = None
-            self._is_paused = False
 
     def _report(self) -> None:
         """The upstream's part is over: free it before the last bytes have reached the client."""
