@@ -6,7 +6,6 @@ on disk, so it needs no lease, loads nothing, and is there when the model has lo
 none, the scheduler process knows.
 """
 
-import contextlib
 import json
 import re
 import socket
@@ -58,7 +57,7 @@ def read(job: str, models: Models | None = None) -> Response:
         models: those whose jobs may be read; None = whoever knows an id may.
 
     Raises:
-        RequestError: there is none of this id that may be read, or not any more.
+        RequestError: there is none of this id that may be read, or not any more; or nobody is there who knows.
     """
     return _shown(200, _document(job, models))
 
@@ -90,12 +89,22 @@ def _document(job: str, models: Models | None) -> bytes:
         try:
             return places.job_document(job).read_bytes()
         except OSError:
-            with contextlib.suppress(OSError, HTTPException):
-                status, document = _asked("GET", job_path(job), _TOLD_WITHIN)
-                if status == OK:
-                    return document
+            status, document = _told(job)
+            if status == OK:
+                return document
     message = f"there is no job {job[:200]!r}: documents are kept for ten minutes after a job's end"
     raise RequestError(Refusal(code=Code.JOB_NOT_FOUND, message=message))
+
+
+def _told(job: str) -> tuple[int, bytes]:
+    """What the scheduler process knows of a job that is not on disk. Who asks again later must not give it up."""
+    try:
+        return _asked("GET", job_path(job), _TOLD_WITHIN)
+    except (OSError, HTTPException) as error:
+        message = f"job {job} is not on disk, and the scheduler does not answer whether it has it: ask again"
+        raise RequestError(
+            Refusal(code=Code.SCHEDULER_UNAVAILABLE, message=message, retry_after=_RETRY)
+        ) from error
 
 
 def _model_of(job: str) -> object:

@@ -156,6 +156,8 @@ def _follow(
             document = json.loads(body)
         except ValueError:
             continue
+        if status[9:12] == b"503":  # it is to ask again
+            continue
         if status[9:12] != b"200":
             return Ending.REFUSED, document["error"]["code"], seen
         match document["status"]:
