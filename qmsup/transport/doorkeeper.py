@@ -83,7 +83,6 @@ class Doorkeeper:
             else:
                 self._connected.pop(descriptor, None)
             if len(self._connected) > self._most:
-                self._shut()
                 self._make_room()
 
     def close(self) -> None:
@@ -119,7 +118,12 @@ class Doorkeeper:
                 whose[pid].append(descriptor)
             else:  # ZeroMQ does not tell of each that ends
                 del self._connected[descriptor]
-        while len(self._connected) > self._most:
+        if len(self._connected) <= self._most:
+            return
+        self._shut()
+        # Some more than are too many, or with a crowd of programs all this would be done for each that comes.
+        left = min(self._most, len(self._connected) - self._most // 8)
+        while len(self._connected) > left:
             pid = max(whose, key=lambda each: len(whose[each]))
             for descriptor in whose[pid]:
                 self._owner_of(descriptor, hang_up=True)

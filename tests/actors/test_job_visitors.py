@@ -18,6 +18,7 @@ from qmsup.actors.job_calls import Turn
 from qmsup.actors.job_door import Visit, Visitor, open_door
 from qmsup.actors.job_visitors import Visitors
 from qmsup.actors.tree import end_actors
+from qmsup.log import Log
 from qmsup.units import Seconds
 from tests.support.box import until
 from tests.support.descriptors import no_descriptor_left
@@ -94,7 +95,8 @@ class House:
 
 
 @pytest.fixture
-def house(places: Path) -> Iterator[House]:
+def house(places: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[House]:
+    monkeypatch.setattr(job_visitors, "_log", Log("jobs"))  # with lines to spare
     with ExitStack() as leaves:
         yield House(places, leaves)
         end_actors()

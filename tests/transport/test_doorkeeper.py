@@ -7,11 +7,13 @@ import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 import zmq
 
+from qmsup.log import Log
 from qmsup.transport import context, doorkeeper
 from qmsup.transport.dealer import DealerSocket
 from qmsup.transport.doorkeeper import Doorkeeper, doorkeepers_of
@@ -38,6 +40,7 @@ CROWD = """
 @pytest.fixture
 def router(places: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[RouterSocket]:
     monkeypatch.setattr(doorkeeper, "MOST", 20)
+    monkeypatch.setattr(doorkeeper, "_log", Log("gateway"))  # with lines to spare
     made = RouterSocket(f"ipc://{places}/s")
     yield made
     made.close()
@@ -163,6 +166,23 @@ def test_what_is_no_connection_of_ours_is_let_alone(places: Path, router: Router
             assert keeper._owner_of(descriptor, hang_up=True) is None
         one.sendall(b"still there")
         assert other.recv(20) == b"still there"
+
+
+def test_of_a_crowd_of_programs_some_are_sent_away_at_once(
+    places: Path, router: RouterSocket, caplog: pytest.LogCaptureFixture
+) -> None:
+    with ExitStack() as programs:
+        for _ in range(2):
+            program = programs.enter_context(crowd(places, 10))
+            assert program.stdout is not None
+            program.stdout.readline()
+            programs.callback(program.kill)
+        until(lambda: look(router) == 20)
+        one = programs.enter_context(socket.socket(socket.AF_UNIX))
+        one.connect(f"{places}/s")
+
+        until(lambda: look(router) == 11)
+    assert caplog.messages == ["peer.too_many_connections"]
 
 
 def test_a_number_that_is_told_and_is_another_files_by_now_makes_nobody_leave(
