@@ -27,8 +27,6 @@ from qmsup.core.scheduling.effects import (
 )
 from qmsup.log import Log
 
-_log = TurnLog(Log("decision"))
-
 
 class Orders:
     """The hands of the scheduler actor. Clock and telemetry are its own: what is for those is not done here."""
@@ -46,6 +44,7 @@ class Orders:
         self._jobs = jobs
         self._on_end = on_end
         self._remember = remember
+        self._log = TurnLog(Log("decision"))
 
     def carry_out(self, effect: Effect) -> None:
         """Do it, without waiting for its result: that comes back as an event."""
@@ -54,7 +53,7 @@ class Orders:
                 self._gateway.tell(effect)
             case Refuse() | Cut():
                 self._gateway.tell(effect)
-                _log.info(
+                self._log.info(
                     "request.refused" if isinstance(effect, Refuse) else "request.cut",
                     request=effect.request,
                     code=effect.refusal.code,
@@ -67,7 +66,7 @@ class Orders:
                     self._gateway.answer(effect)
             case Record():
                 self._jobs.heard(effect)
-                _record(effect)
+                _record(self._log, effect)
             case EndProcess():
                 self._on_end()
             case Remember():
@@ -78,8 +77,8 @@ class Orders:
                 assert_never(effect)
 
 
-def _record(record: Record) -> None:
-    _log.info(
+def _record(log: TurnLog, record: Record) -> None:
+    log.info(
         record.decision,
         model=record.model,
         request=record.request,
