@@ -117,6 +117,8 @@ def scheduler_of(
     )
     running = RunningScheduler(ref, ended, broke)
     try:
+        # It binds in its own thread, the feed last; who only knocks would find nobody.
+        becomes(lambda: places.feed_socket().is_socket() or broke.is_set(), wanted=True)
         yield running
     finally:
         running.close()
