@@ -54,9 +54,16 @@ class FeedWanted:
 
     Attributes:
         prefixes: of topics; none = nobody looks on.
+        heard: to be called when that is known: whoever came is then told that the wish is in force.
     """
 
     prefixes: frozenset[str]
+    heard: Callable[[], None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Greet:
+    """What was wanted is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +106,6 @@ class FeedActor(Enduring):
         self._seq: Counter[str] = Counter()
         self._known: dict[str, object] = {}
         self._socket: FeedSocket | None = None
-        self._wanted: frozenset[str] = frozenset()
         self._is_broken = False
         """The last look at subscriptions did not come to its end."""
 
@@ -133,6 +139,8 @@ class FeedActor(Enduring):
     def take(self, message: object) -> None:
         if isinstance(message, Look):
             self._publish(message)
+        elif isinstance(message, _Greet) and self._socket is not None:
+            self._socket.greet()
 
     @override
     def mend(self, message: object) -> None:
@@ -151,13 +159,15 @@ class FeedActor(Enduring):
         was_broken, self._is_broken = self._is_broken, True
         if socket.look() or was_broken:  # which tells of a change once
             wanted = socket.wanted
-            if wanted != self._wanted:
-                if not wanted:
-                    self._known = {}
-                self._say(FeedWanted(prefixes=wanted))
-                self._wanted = wanted
-        socket.greet()  # only now: what they do next, whoever makes the looks is told of later
+            if not wanted:
+                self._known = {}
+            self._say(FeedWanted(prefixes=wanted, heard=self._greet_soon))
         self._is_broken = False
+
+    def _greet_soon(self) -> None:
+        """In the scheduler's thread."""
+        with contextlib.suppress(pykka.ActorDeadError):  # the process is ending
+            self.actor_ref.tell(_Greet())
 
     def _publish(self, look: Look) -> None:
         now = time.time()

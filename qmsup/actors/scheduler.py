@@ -237,6 +237,7 @@ class SchedulerActor(pykka.ThreadingActor):
             case FeedWanted(prefixes=prefixes):
                 self._chronicle.onlooker.want(prefixes, _now())
                 self._books.want(prefixes)
+                message.heard()
             case HostSeen():
                 self._routes.seen(message)
             case Booked() | QuestionLost():

@@ -5,12 +5,13 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 import pykka
+from pykka.messages import ProxyGetAttr
 
 from qmsup import places
 from qmsup.actors.life import Life
@@ -117,8 +118,8 @@ def scheduler_of(
     )
     running = RunningScheduler(ref, ended, broke)
     try:
-        # It binds in its own thread, the feed last; who only knocks would find nobody.
-        becomes(lambda: places.feed_socket().is_socket() or broke.is_set(), wanted=True)
+        with suppress(pykka.ActorDeadError):  # it has begun when it answers, unless it cannot
+            ref.ask(ProxyGetAttr(attr_path=("actor_urn",)), timeout=PATIENCE)
         yield running
     finally:
         running.close()
