@@ -14,9 +14,10 @@ _WARM_UP = 2
 _FEWEST = 9
 _SWING = 2
 """Descriptors that come and go."""
-_LOOKED_ON_BY = (11, 1)
-"""Descriptors and threads of a worker that an onlooker has come to, as the one that it was at is gone: the feed, and
-the log of each model."""
+_MORE_IN_A_WORKER = (11, 3)
+"""Descriptors and threads that a worker may gain: an onlooker has come to it, as the one that it was at is gone (the feed
+and a thread for it, the log of each model), and its pool has met two more requests at once. Whatever is left behind by
+each round is more than that by the last third of a life that is judged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,7 +114,7 @@ class Ledger:
             f"{member.name} (pid {member.pid}): {words}"
             for member, sizes in self._sizes.items()
             if len(sizes) >= _FEWEST
-            for words in grows(sizes[_WARM_UP:], may_be_looked_on=member.name.startswith("worker"))
+            for words in grows(sizes[_WARM_UP:], is_worker=member.name.startswith("worker"))
         ]
 
     def longest(self) -> Iterable[str]:
@@ -130,21 +131,21 @@ class Ledger:
             )
 
 
-def grows(sizes: list[Size], *, may_be_looked_on: bool = False) -> list[str]:
+def grows(sizes: list[Size], *, is_worker: bool = False) -> list[str]:
     """What has become more, by the smallest of the last third against the largest of the first.
 
     Args:
         sizes: in order.
-        may_be_looked_on: an onlooker may have come to it meanwhile.
+        is_worker: an onlooker may have come to it meanwhile, and its pool may have grown.
     """
-    of_onlookers = _LOOKED_ON_BY if may_be_looked_on else (0, 0)
+    more_fds, more_threads = _MORE_IN_A_WORKER if is_worker else (0, 0)
     third = max(1, len(sizes) // 3)
     first, last = sizes[:third], sizes[-third:]
     grown = []
-    most = (then := max(s.fds for s in first)) + _SWING + of_onlookers[0]
+    most = (then := max(s.fds for s in first)) + _SWING + more_fds
     if (now := min(s.fds for s in last)) > most:
         grown.append(f"descriptors {then} -> {now}")
-    most = (then := max(s.threads for s in first)) + of_onlookers[1]
+    most = (then := max(s.threads for s in first)) + more_threads
     if (now := min(s.threads for s in last)) > most:
         grown.append(f"threads {then} -> {now}")
     then, now = (int(median(s.memory_kib for s in part)) for part in (first, last))

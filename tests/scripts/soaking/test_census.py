@@ -30,13 +30,13 @@ def test_growth_is_told_from_swinging(what: str) -> None:
     assert grows(series) == told
 
 
-def test_what_an_onlooker_takes_of_a_worker_is_no_growth_and_more_is() -> None:
-    before, looked_on = Size(fds=19, threads=4, memory_kib=9), Size(fds=29, threads=5, memory_kib=9)
-    more = Size(fds=33, threads=6, memory_kib=9)
+def test_what_an_onlooker_and_the_pool_take_of_a_worker_is_no_growth_and_more_is() -> None:
+    before, looked_on = Size(fds=19, threads=4, memory_kib=9), Size(fds=29, threads=6, memory_kib=9)
+    more = Size(fds=33, threads=8, memory_kib=9)
 
-    assert grows([before] * 3 + [looked_on] * 3, may_be_looked_on=True) == []
+    assert grows([before] * 3 + [looked_on] * 3, is_worker=True) == []
     assert len(grows([before] * 3 + [looked_on] * 3)) == 2
-    assert len(grows([before] * 3 + [more] * 3, may_be_looked_on=True)) == 2
+    assert len(grows([before] * 3 + [more] * 3, is_worker=True)) == 2
 
 
 def test_only_who_lived_long_enough_is_judged() -> None:
