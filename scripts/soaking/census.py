@@ -15,9 +15,9 @@ _FEWEST = 9
 _SWING = 2
 """Descriptors that come and go."""
 _MORE_IN_A_WORKER = (11, 3)
-"""Descriptors and threads that a worker may gain: an onlooker has come to it, as the one that it was at is gone (the feed
-and a thread for it, the log of each model), and its pool has met two more requests at once. Whatever is left behind by
-each round is more than that by the last third of a life that is judged."""
+"""Descriptors and threads that a worker may gain: an onlooker has come to it, as the one that it was at is gone (the
+feed and a thread for it, the log of each model), and its pool has met two more requests at once. Whatever is left
+behind by each round is more than that by the last third of a life that is judged."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
