@@ -151,7 +151,13 @@ class Gateway:
 
     def tell(self, effect: ToWorker) -> None:
         """Carry an effect to the worker it names. A worker that is gone is noticed elsewhere, by its process."""
-        self._send(effect.listener.encode(), _message_of(effect, self._epoch))
+        receiver, message = effect.listener.encode(), _message_of(effect, self._epoch)
+        if (
+            type(effect) is Grant
+        ):  # many may come of one event, or of the many that were read together
+            self._router.gather(receiver, codec.encode(message))
+        else:
+            self._send(receiver, message)
 
     def answer(self, answer: Answer) -> None:
         """Carry the scheduler's answer to the control client that asked."""

@@ -68,9 +68,8 @@ class DealerSocket:
     def receive(self) -> list[bytes]:
         """Every frame that has come, in order, without waiting."""
         frames: list[bytes] = []
-        take = self._socket.recv_multipart
         while context.is_readable(self._socket):
-            frames += take(context.NOW)
+            frames += context.receive(self._socket)
         return frames
 
     def send(self, frames: Sequence[bytes]) -> None:

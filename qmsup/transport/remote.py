@@ -116,3 +116,7 @@ class Doors:
         """Queue one message for a peer; see RouterSocket."""
         door = self._remote if identity.startswith(_MARK) else self._local
         return door.send(identity, frame)
+
+    def gather(self, identity: bytes, frame: bytes) -> None:
+        """Queue one message for a worker, which is never so far away; see RouterSocket."""
+        self._local.gather(identity, frame)

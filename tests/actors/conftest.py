@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from qmsup.actors import mishaps
 from tests.support.scheduler_actor import (
     BROKEN,
     QUICK,
@@ -15,6 +16,12 @@ from tests.support.scheduler_actor import (
     models_of,
     scheduler_of,
 )
+
+
+@pytest.fixture(autouse=True)
+def _nothing_has_broken_yet() -> None:
+    """The ledger is one for the process; what broke in a test before is not this one's."""
+    mishaps.forget()
 
 
 @pytest.fixture

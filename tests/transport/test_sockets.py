@@ -58,6 +58,54 @@ def until(happens: Callable[[], bool], within: float = 10.0) -> None:
         time.sleep(0.01)
 
 
+def test_gathered_messages_go_out_before_the_next_wait_in_order_to_each(net: Net) -> None:
+    router, one, other = net.router(), net.dealer(b"w-1"), net.dealer(b"w-2")
+    for dealer in (one, other):
+        dealer.send([b"here"])
+    received_by(router, 2)
+
+    told = [(b"w-1", b"a"), (b"w-1", b"b"), (b"w-2", b"c"), (b"w-1", b"d")]
+    for receiver, frame in told:
+        router.gather(receiver, frame)
+
+    assert frames_read(one, 2) == [b"a", b"b"], "they waited for each other only"
+    assert frames_read(other, 1) == [b"c"]
+    router.receive()
+    assert frames_read(one, 1) == [b"d"]
+
+
+def test_what_is_gathered_travels_together_and_not_in_any_number(net: Net) -> None:
+    router, socket = net.router(), context.current().socket(zmq.DEALER)
+    socket.setsockopt(zmq.ROUTING_ID, b"w-1")
+    socket.connect(net.endpoint)
+    socket.send(b"here")
+    received_by(router, 1)
+
+    for number in range(40):
+        router.gather(b"w-1", b"%d" % number)
+    router.send(b"w-1", b"behind")
+
+    travelled = [socket.recv_multipart() for _ in range(3)]
+    socket.close()
+    assert [len(multipart) for multipart in travelled] == [32, 8, 1]
+    assert [frame for multipart in travelled for frame in multipart] == [
+        *(b"%d" % number for number in range(40)),
+        b"behind",
+    ]
+
+
+def test_gathered_messages_for_somebody_who_is_gone_are_lost_and_no_others(net: Net) -> None:
+    router, dealer = net.router(), net.dealer(b"w-1")
+    dealer.send([b"here"])
+    received_by(router, 1)
+
+    router.gather(b"nobody", b"a")
+    router.gather(b"w-1", b"b")
+    router.receive()
+
+    assert frames_read(dealer, 1) == [b"b"]
+
+
 def test_a_message_and_its_answer(net: Net) -> None:
     router, dealer = net.router(), net.dealer(b"w-1")
     dealer.send([b"ask"])
