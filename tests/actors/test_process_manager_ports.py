@@ -66,10 +66,12 @@ class Thief(PortPool):
     def _steal(self, address: tuple[str, int]) -> socket.socket:
         if not self._sends:
             return socket.create_server(address)
-        client = socket.create_connection(self._server.getsockname(), source_address=address)
-        client.setsockopt(
-            socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0"
-        )  # leaves no trace
+        client = socket.socket()
+        # It leaves no trace behind, and minds none of an earlier connection's.
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        client.bind(address)
+        client.connect(self._server.getsockname())
         return client
 
     def __enter__(self) -> "Thief":
