@@ -1,5 +1,6 @@
 """Ports that somebody else has: before the child could bind them, or in its place."""
 
+import errno
 import http.server
 import socket
 import threading
@@ -57,21 +58,26 @@ class Thief(PortPool):
     @override
     def take(self) -> int:
         port = super().take()
-        self.taken.append(port)
         if self._left:
+            try:
+                self._loot.enter_context(self._steal(("127.0.0.1", port)))
+            except (
+                OSError
+            ) as error:  # a connection of a minute ago stands in its way, and in no child's
+                if error.errno != errno.EADDRINUSE:
+                    raise
+                return self.take()
             self._left -= 1
-            self._loot.enter_context(self._steal(("127.0.0.1", port)))
+        self.taken.append(port)
         return port
 
     def _steal(self, address: tuple[str, int]) -> socket.socket:
         if not self._sends:
             return socket.create_server(address)
-        client = socket.socket()
-        # It leaves no trace behind, and minds none of an earlier connection's.
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
-        client.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        client.bind(address)
-        client.connect(self._server.getsockname())
+        client = socket.create_connection(self._server.getsockname(), source_address=address)
+        client.setsockopt(
+            socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0"
+        )  # leaves no trace
         return client
 
     def __enter__(self) -> "Thief":
