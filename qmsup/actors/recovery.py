@@ -1,11 +1,9 @@
 """The first event of a life that is not the first: what a former one left, in the core's words."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 from qmsup.actors.standing import Former
 from qmsup.actors.workers import Workers
-from qmsup.core.scheduling.events import Event
 from qmsup.core.scheduling.inheritance import AdoptedChild, Recovered
 from qmsup.ids import Incarnation, ModelId
 from qmsup.processes import procfs
@@ -21,7 +19,6 @@ def recovered(
     spec: Spec,
     workers: Workers,
     now: Seconds,
-    report: Callable[[Event], None],
 ) -> Recovered | None:
     """What is left; None = nothing.
 
@@ -31,7 +28,6 @@ def recovered(
         spec: the configuration in force.
         workers: from now on they watch the workers that may have something in flight on a survivor.
         now: the scheduler's clock.
-        report: takes the end of such a worker.
     """
     if former is None and not survivors:
         return None
@@ -39,9 +35,7 @@ def recovered(
     return replace(
         Recovered() if former is None else former.event,
         children=tuple(_adopted(child, spec) for child in survivors),
-        workers=tuple(
-            each.worker for each in living if workers.expect(each.worker, each.pid, now, report)
-        ),
+        workers=tuple(each.worker for each in living if workers.expect(each.worker, each.pid, now)),
     )
 
 

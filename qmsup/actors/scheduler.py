@@ -175,7 +175,7 @@ class SchedulerActor(pykka.ThreadingActor):
         try:
             survivors, workers = self._life.survivors, self._workers
             former = read_former(self._state.standing(), offset)
-            left = recovered(former, survivors, self._spec, workers, _now(), self._handle)
+            left = recovered(former, survivors, self._spec, workers, _now())
             if left is not None:
                 self._handle(left)
             for child in survivors:

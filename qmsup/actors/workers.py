@@ -34,7 +34,10 @@ class _Worker:
 
 
 class Workers:
-    """Watches processes through the scheduler actor's inbox; all calls come from that actor's thread."""
+    """Watches processes through the scheduler actor's inbox, which gets a ListenerLost of each that ends.
+
+    All calls come from that actor's thread.
+    """
 
     def __init__(self, inbox: PollingInbox) -> None:
         self._inbox = inbox
@@ -43,7 +46,7 @@ class Workers:
     def greet(self, joined: ListenerJoined, now: Seconds, report: Callable[[Event], None]) -> bool:
         """Start to watch a worker's process; False when it cannot be (it is gone, or its pid is none).
 
-        Greeting again is harmless.
+        Greeting again is harmless. `report` takes the end of one that makes room.
         """
         known = self._known.get(joined.listener)
         if known is not None:
@@ -55,18 +58,16 @@ class Workers:
         if (pidfd := _watchable(joined.listener, joined.pid)) is None:
             return False
         self._known[joined.listener] = _Worker(pidfd, now)
-        self._inbox.watch(pidfd, lambda: self._lose(joined.listener, report))
+        self._inbox.watch(pidfd, lambda: self._lost(joined.listener))
         _log.info("worker.joined", worker=joined.listener, pid=joined.pid)
         return True
 
-    def expect(
-        self, worker: WorkerId, pid: int, now: Seconds, report: Callable[[Event], None]
-    ) -> bool:
+    def expect(self, worker: WorkerId, pid: int, now: Seconds) -> bool:
         """Watch a worker of a former scheduler's, which will greet; False when its process cannot be watched."""
         if (pidfd := _watchable(worker, pid)) is None:
             return False
         self._known[worker] = _Worker(pidfd, now, is_awaited=True)
-        self._inbox.watch(pidfd, lambda: self._lose(worker, report))
+        self._inbox.watch(pidfd, lambda: self._lost(worker))
         return True
 
     def hear(self, worker: WorkerId, now: Seconds) -> bool:
@@ -122,13 +123,17 @@ class Workers:
         if not silent:
             _log.warning_of_a_peer("worker.refused", worker=newcomer, because=f"{MOST} are known")
             return False
-        self._lose(min(silent, key=lambda name: self._known[name].heard_at), report)
+        report(self._lost(min(silent, key=lambda name: self._known[name].heard_at)))
         return True
 
-    def _lose(self, name: WorkerId, report: Callable[[Event], None]) -> None:
+    def _lost(self, name: WorkerId) -> ListenerLost:
+        """Watch it no more.
+
+        Whose process ends becomes a message by that: what comes of it is sent, and alarms set, before the next wait.
+        """
         _log.warning("worker.lost", worker=name)
         self._forget(name)
-        report(ListenerLost(listener=name))
+        return ListenerLost(listener=name)
 
     def _forget(self, name: WorkerId) -> None:
         worker = self._known.pop(name)

@@ -11,7 +11,6 @@ from qmsup.actors.inbox import PollingInbox
 from qmsup.actors.recovery import recovered
 from qmsup.actors.standing import Former, LivingWorker
 from qmsup.actors.workers import Workers
-from qmsup.core.scheduling.events import Event
 from qmsup.core.scheduling.inheritance import AdoptedChild, Recovered
 from qmsup.ids import Incarnation, ModelId, WorkerId
 from qmsup.processes.child import Child
@@ -52,16 +51,12 @@ def survivor(places: Path) -> Iterator[Child]:
         yield child
 
 
-def _ignored(_event: Event) -> None:
-    raise AssertionError(_event)
-
-
 def test_where_nothing_is_left_there_is_no_event(workers: Workers) -> None:
-    assert recovered(None, (), SPEC, workers, NOW, _ignored) is None
+    assert recovered(None, (), SPEC, workers, NOW) is None
 
 
 def test_a_child_that_lives_on_is_told_as_it_was_started(workers: Workers, survivor: Child) -> None:
-    event = recovered(None, (survivor,), SPEC, workers, NOW, _ignored)
+    event = recovered(None, (survivor,), SPEC, workers, NOW)
 
     assert event is not None
     age = event.children[0].age
@@ -88,7 +83,7 @@ def test_another_command_is_told(workers: Workers, survivor: Child) -> None:
     spec = Spec(models={M.id: replace(M, argv=("server",))})
     survivor.record = replace(survivor.record, host="::1")
 
-    event = recovered(None, (survivor,), spec, workers, NOW, _ignored)
+    event = recovered(None, (survivor,), spec, workers, NOW)
 
     assert event is not None
     assert not event.children[0].is_as_configured
@@ -100,9 +95,9 @@ def test_workers_matter_where_a_child_lives_on_and_only_those_that_do(
 ) -> None:
     former = Former(workers=(W, GONE), event=PINNED)
 
-    alone = recovered(former, (), SPEC, workers, NOW, _ignored)
+    alone = recovered(former, (), SPEC, workers, NOW)
     assert alone == PINNED
-    beside = recovered(former, (survivor,), SPEC, workers, NOW, _ignored)
+    beside = recovered(former, (survivor,), SPEC, workers, NOW)
 
     assert beside is not None
     assert (beside.workers, beside.pins) == ((W.worker,), (M.id,))

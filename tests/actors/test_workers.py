@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from qmsup.actors import workers as workers_module
-from qmsup.actors.inbox import PollingInbox, TimeIsUp
+from qmsup.actors.inbox import PollingInbox
 from qmsup.actors.workers import Workers
 from qmsup.core.scheduling.events import Event, ListenerJoined, ListenerLost, ListenerSuspected
 from qmsup.core.scheduling.views import Tally
@@ -37,19 +37,21 @@ def _at(seconds: float) -> Seconds:
     return Seconds(seconds)
 
 
-def test_a_killed_worker_is_lost_at_once(
-    inbox: PollingInbox, process: subprocess.Popen[bytes]
+@pytest.mark.parametrize("is_expected", [False, True])
+def test_a_killed_worker_is_a_message(
+    inbox: PollingInbox, process: subprocess.Popen[bytes], is_expected: bool
 ) -> None:
     workers, events = Workers(inbox), list[Event]()
-    assert workers.greet(_joined(process.pid), _at(0), events.append)
+    if is_expected:
+        assert workers.expect(W, process.pid, _at(0))
+    else:
+        assert workers.greet(_joined(process.pid), _at(0), events.append)
 
     process.kill()
-    inbox.wake_at(Seconds(0.0))
-    while not events:
-        assert isinstance(inbox.get().message, TimeIsUp)
-        inbox.wake_at(Seconds(0.0))
 
-    assert events == [ListenerLost(listener=W)]
+    # What is done about it in between, while the inbox is about to wait, would be sent when somebody else speaks.
+    assert inbox.get().message == ListenerLost(listener=W)
+    assert events == []
     assert not workers.hear(W, _at(1))
 
 
@@ -58,7 +60,7 @@ def test_what_is_no_pid_is_no_worker(inbox: PollingInbox, pid: int) -> None:
     workers = Workers(inbox)
 
     assert not workers.greet(_joined(pid), _at(0), lambda _: None)
-    assert not workers.expect(W, pid, _at(0), lambda _: None)
+    assert not workers.expect(W, pid, _at(0))
     assert not workers.hear(W, _at(0))
 
 
