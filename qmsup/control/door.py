@@ -2,7 +2,9 @@
 
 import contextlib
 import errno
+import os
 import socket
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +14,7 @@ from urllib.parse import urlsplit
 from qmsup import places
 from qmsup.errors import ConfigError, SchedulerUnavailableError
 from qmsup.transport import curve
+from qmsup.transport.doorkeeper import may_be_shut
 from qmsup.transport.handshake import Stranger
 from qmsup.units import Seconds
 
@@ -20,6 +23,9 @@ TCP = "tcp://"
 _HIGHEST_PORT = 65_535
 _CONNECTS_WITHIN = Seconds(5.0)
 """How long a machine elsewhere may take to say whether somebody listens there."""
+_OPENS_WITHIN = Seconds(3.0)
+"""A scheduler that has sent a crowd away lets nobody in for a second."""
+_KNOCKS_AGAIN_AFTER = Seconds(0.02)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,7 +90,7 @@ class Door:
                 where = _host_and_port(self.endpoint)
                 socket.create_connection(where, min(timeout, _CONNECTS_WITHIN)).close()
             else:
-                _knock_here(self.endpoint.removeprefix(IPC))
+                _knock_here(self.endpoint.removeprefix(IPC), min(timeout, _OPENS_WITHIN))
         except OSError as error:
             why = _reason_there(error) if self.is_remote else _reason_here(error)
             raise self.unavailable(why) from error
@@ -126,11 +132,24 @@ def _host_and_port(endpoint: str) -> tuple[str, int]:
     return host, port
 
 
-def _knock_here(path: str) -> None:
+def _knock_here(path: str, opens_within: Seconds) -> None:
+    give_up_at = time.monotonic() + opens_within
+    while not _is_somebody_at(path):
+        if time.monotonic() >= give_up_at or not may_be_shut(path):
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path)
+        time.sleep(_KNOCKS_AGAIN_AFTER)
+
+
+def _is_somebody_at(path: str) -> bool:
+    """Whether a socket has this name; raises what else there is to be told."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as plain:
         plain.settimeout(0.0)
         with contextlib.suppress(BlockingIOError):  # a full backlog is somebody too
-            plain.connect(path)
+            try:
+                plain.connect(path)
+            except FileNotFoundError:
+                return False
+    return True
 
 
 def _reason_here(error: OSError) -> str:

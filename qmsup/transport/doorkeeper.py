@@ -53,7 +53,8 @@ class Doorkeeper:
         """
         self._socket = zmq_socket
         self._path = endpoint.removeprefix("ipc://")
-        self._aside = Path(f"{self._path}.shut")
+        self._aside = _aside(self._path)
+        self._aside.unlink(missing_ok=True)  # of a process that was killed in such a moment
         self._opening: threading.Timer | None = None
         self._most = open_files.at_most(2 * MOST) // 2 if most is None else most
         self._connected: dict[int, None] = {}
@@ -107,8 +108,13 @@ class Doorkeeper:
 
     def _open(self) -> None:
         """In the timer's thread: give it its name again, unless somebody else has it."""
-        with suppress(OSError):
-            Path(self._path).hardlink_to(self._aside)
+        path = Path(self._path)
+        try:
+            path.hardlink_to(self._aside)
+        except OSError:  # another's, or a folder that knows no links
+            if not path.exists():
+                with suppress(OSError):
+                    self._aside.rename(path)
         self._aside.unlink(missing_ok=True)
 
     def _make_room(self) -> None:
@@ -124,7 +130,8 @@ class Doorkeeper:
         # Some more than are too many, or with a crowd of programs all this would be done for each that comes.
         left = min(self._most, len(self._connected) - self._most // 8)
         while len(self._connected) > left:
-            pid = max(whose, key=lambda each: len(whose[each]))
+            # Of those with as many, who came last: workers are there from the start, and have one.
+            pid = max(reversed(whose), key=lambda each: len(whose[each]))
             for descriptor in whose[pid]:
                 self._owner_of(descriptor, hang_up=True)
                 del self._connected[descriptor]
@@ -157,6 +164,20 @@ class Doorkeeper:
             held.detach()
         pid, _, _ = _CREDENTIALS.unpack(credentials)
         return int(pid)
+
+
+def may_be_shut(path: str) -> bool:
+    """Whether a socket that somebody has just not found may be there all the same, without its name for a moment.
+
+    True also for a while, until the next one begins, where its process was killed then.
+    """
+    return (
+        _aside(path).exists() or Path(path).exists()
+    )  # in this order: it has its name before it has it aside no more
+
+
+def _aside(path: str) -> Path:
+    return Path(f"{path}.shut")
 
 
 def doorkeepers_of(zmq_socket: zmq.Socket[bytes], endpoint: str) -> tuple[Doorkeeper, ...]:

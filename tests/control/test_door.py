@@ -3,14 +3,16 @@
 import json
 import re
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from qmsup import places as where
+from qmsup.control import door as door_module
 from qmsup.control.door import Door, here
-from qmsup.errors import ConfigError
+from qmsup.errors import ConfigError, SchedulerUnavailableError
 from qmsup.spec import ControlSpec
 from qmsup.transport import context, curve
 from qmsup.units import Seconds
@@ -209,3 +211,24 @@ def test_the_way_of_this_machine_needs_no_keys(places: Path) -> None:
     here().check()
     with pytest.raises(ConfigError):
         Door(endpoint="nonsense").check()
+
+
+@pytest.mark.usefixtures("running")
+def test_a_scheduler_that_lets_nobody_in_for_a_moment_is_waited_for(qmsup: Run) -> None:
+    path = where.scheduler_socket()
+    aside = path.rename(f"{path}.shut")
+    opening = threading.Timer(0.2, aside.rename, [path])
+    opening.start()
+
+    assert qmsup("ps").code == 0
+    opening.join()
+
+
+def test_what_a_killed_one_left_is_not_waited_for_long(
+    places: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(door_module, "_OPENS_WITHIN", Seconds(0.05))
+    (places / "s.shut").touch()
+
+    with pytest.raises(SchedulerUnavailableError, match="is not running"):
+        Door(endpoint=f"ipc://{places}/s").knock(Seconds(5.0))

@@ -16,7 +16,7 @@ import zmq
 from qmsup.log import Log
 from qmsup.transport import context, doorkeeper
 from qmsup.transport.dealer import DealerSocket
-from qmsup.transport.doorkeeper import Doorkeeper, doorkeepers_of
+from qmsup.transport.doorkeeper import Doorkeeper, doorkeepers_of, may_be_shut
 from qmsup.transport.router import RouterSocket
 from qmsup.units import Seconds
 from tests.support.box import until
@@ -183,6 +183,53 @@ def test_of_a_crowd_of_programs_some_are_sent_away_at_once(
 
         until(lambda: look(router) == 11)
     assert caplog.messages == ["peer.too_many_connections"]
+
+
+def test_who_was_there_before_a_crowd_of_programs_with_one_connection_each_stays(
+    places: Path, router: RouterSocket, caplog: pytest.LogCaptureFixture
+) -> None:
+    worker = DealerSocket(f"ipc://{places}/s", b"worker")
+    assert is_answered(router, worker)
+    [(workers, _)] = [*router.doorkeepers[0]._connected.items()]
+
+    with ExitStack() as programs:
+        for _ in range(21):
+            program = programs.enter_context(crowd(places, 1))
+            programs.callback(program.kill)
+        until(lambda: look(router) and "peer.too_many_connections" in caplog.messages)
+
+        assert workers in router.doorkeepers[0]._connected
+    worker.close()
+
+
+def test_what_a_process_left_that_was_killed_while_it_was_shut_is_cleared_away(
+    places: Path,
+) -> None:
+    (places / "s.shut").touch()
+    assert may_be_shut(f"{places}/s")
+
+    made = RouterSocket(f"ipc://{places}/s")
+
+    assert not (places / "s.shut").exists()
+    made.close()
+    context.destroy()
+
+
+def test_it_opens_again_in_a_folder_that_knows_no_links(
+    places: Path, router: RouterSocket, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: Path, target: Path) -> None:
+        raise PermissionError(path, target)
+
+    [keeper] = router.doorkeepers
+    keeper._shut()
+    monkeypatch.setattr(Path, "hardlink_to", refuse)
+
+    keeper._open()
+
+    assert [each.name for each in places.iterdir()] == ["s"]
+    with socket.socket(socket.AF_UNIX) as newcomer:
+        newcomer.connect(f"{places}/s")
 
 
 def test_a_number_that_is_told_and_is_another_files_by_now_makes_nobody_leave(
