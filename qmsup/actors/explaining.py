@@ -7,11 +7,11 @@ from itertools import islice
 from qmsup.actors.answers import BadQuestionError
 from qmsup.actors.journal import Dated, Journal
 from qmsup.core.scheduling import explanation, stories, views
-from qmsup.core.scheduling.admission import unknown_model
 from qmsup.core.scheduling.effects import Record
 from qmsup.core.scheduling.events import RequestArrived
 from qmsup.core.scheduling.state import State
 from qmsup.core.scheduling.stories import Turn
+from qmsup.core.scheduling.unknown import unknown_model
 from qmsup.errors import Code, Refusal, RequestError
 from qmsup.ids import Epoch, EventNumber, ModelId, RequestId
 from qmsup.units import Seconds

@@ -4,14 +4,13 @@ An arrival and every re-examination of the line ask `judge`. It changes nothing,
 waiters of one case get one verdict. The order of the questions is the contract.
 """
 
-from difflib import get_close_matches
-
 from qmsup.core.scheduling import closers, memory
 from qmsup.core.scheduling.collisions import is_locked_out, locked_out, swaps_against
 from qmsup.core.scheduling.line import Because, Case, Rank, Wants
 from qmsup.core.scheduling.messages import message
 from qmsup.core.scheduling.records import Model
 from qmsup.core.scheduling.state import State
+from qmsup.core.scheduling.unknown import unknown_model
 from qmsup.errors import Code, Refusal
 from qmsup.ids import ModelId
 from qmsup.units import Seconds
@@ -160,14 +159,6 @@ def _obstacle(
             if victim.holds.until > state.now:
                 return Because.HELD
     return None
-
-
-def unknown_model(state: State, name: ModelId) -> Refusal:
-    """No such model; names up to three that look alike."""
-    known = [model.id for model in state.models.values() if not model.is_removed]
-    near = get_close_matches(name, known, n=3)
-    hint = f"; did you mean {', '.join(repr(str(n)) for n in near)}?" if near else ""
-    return Refusal(code=Code.MODEL_NOT_FOUND, message=f"there is no model {str(name)!r}{hint}")
 
 
 def _refusal(state: State, model: Model, *, is_ready: bool) -> Refusal | None:

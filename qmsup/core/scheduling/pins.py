@@ -1,9 +1,9 @@
 """Pins: an operator wants a model to stay once it is loaded. It makes room for nobody, and is not found idle."""
 
 from qmsup.core.scheduling import residency, ttl
-from qmsup.core.scheduling.admission import unknown_model
 from qmsup.core.scheduling.events import PinAsked
 from qmsup.core.scheduling.state import State
+from qmsup.core.scheduling.unknown import unknown_model
 
 
 def asked(state: State, event: PinAsked) -> None:

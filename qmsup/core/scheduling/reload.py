@@ -2,9 +2,9 @@
 
 from qmsup.core.eviction.policy import members_of
 from qmsup.core.scheduling import law, lending, residency, shedding, swaps, ttl, waiting
-from qmsup.core.scheduling.admission import unknown_model
 from qmsup.core.scheduling.records import Model
 from qmsup.core.scheduling.state import State
+from qmsup.core.scheduling.unknown import unknown_model
 from qmsup.spec import Spec
 
 

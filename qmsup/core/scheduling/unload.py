@@ -1,10 +1,10 @@
 """Unloading on request. It ends when the processes it found are gone, and stalls nobody else meanwhile."""
 
 from qmsup.core.scheduling import leases, lending, residency, swaps, waiting
-from qmsup.core.scheduling.admission import unknown_model
 from qmsup.core.scheduling.events import UnloadAsked
 from qmsup.core.scheduling.records import Model, Unload
 from qmsup.core.scheduling.state import State
+from qmsup.core.scheduling.unknown import unknown_model
 from qmsup.errors import Code, Refusal
 from qmsup.ids import Incarnation
 
