@@ -1,8 +1,9 @@
 """`qmsup simulate`: what a configuration would make of a trace, without a model, a GPU or a wait."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from functools import cache, partial
 from pathlib import Path
 
 import click
@@ -65,7 +66,7 @@ _seconds = click.FloatRange(min=0, max=1e9)
     type=click.Choice(["refuse", "skip"]),
     default="refuse",
     show_default=True,
-    help="What to do when lines of the trace cannot be used.",
+    help="What to do when lines of the trace cannot be used, or name a model that is not configured.",
 )
 @click.option(
     "--from-log",
@@ -106,8 +107,9 @@ def command(  # noqa: PLR0913 - an option each
     import qmsup.config
     from qmsup.simulation.pace_options import pace_of
 
-    spec = qmsup.config.load(config)
-    items = _trace_in(trace, is_strict=bad_lines == "refuse")
+    specs = {file: qmsup.config.load(file) for file in (config, *others)}
+    spec = specs[config]
+    items = _trace_in(trace, specs, is_strict=bad_lines == "refuse")
 
     def run(spec: Spec, on_record: Callable[[Seconds, Record], None] | None = None) -> Report:
         from qmsup.simulation.figures import report_of
@@ -117,7 +119,6 @@ def command(  # noqa: PLR0913 - an option each
         return report_of(simulate(items, spec, pace, on_record))
 
     if others:
-        specs = {config: spec} | {other: qmsup.config.load(other) for other in others}
         _compare({str(path): run(each) for path, each in specs.items()}, as_json=as_json)
     elif tune:
         _tune(spec, run, tries, as_json=as_json)
@@ -127,10 +128,12 @@ def command(  # noqa: PLR0913 - an option each
         _report(run(spec), as_json=as_json)
 
 
-def _trace_in(file: Path, *, is_strict: bool) -> Trace:
+def _trace_in(file: Path, specs: Mapping[Path, Spec], *, is_strict: bool) -> Trace:
     from qmsup.simulation.lines import read_file
+    from qmsup.simulation.model_names import what_is_wrong
 
-    reading = read_file(file)
+    known = cache(partial(what_is_wrong, specs=specs))  # a trace names few models, many times
+    reading = read_file(file, known)
     problems = reading.problems[:_SHOWN]
     if len(reading.problems) > _SHOWN:
         problems += (f"{file}: {len(reading.problems) - _SHOWN} more lines cannot be used",)
@@ -138,6 +141,8 @@ def _trace_in(file: Path, *, is_strict: bool) -> Trace:
         raise ConfigError((*problems, f"{file}: mend these lines, or pass --bad-lines skip"))
     for problem in problems:
         click.echo(f"qmsup: skipped {problem}", err=True)
+    if not reading.trace and reading.problems:
+        raise ConfigError((f"{file}: no line of it is left to run",))
     if not reading.trace:
         raise ConfigError((f"{file}: holds no request; write one a line",))
     return reading.trace

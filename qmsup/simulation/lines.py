@@ -2,7 +2,7 @@
 
 import json
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -30,22 +30,29 @@ class Reading:
     problems: tuple[str, ...]
 
 
-def read_file(path: Path) -> Reading:
-    """The trace in a file.
+def _any_name(_: str) -> None:
+    """Whatever a model is called, nothing is wrong with it."""
+
+
+def read_file(path: Path, wrong: Callable[[str], str | None] = _any_name) -> Reading:
+    """The trace in a file; `wrong` is that of `read`.
 
     Raises:
         OSError: it cannot be read.
     """
     with path.open("rb") as file:
-        return read(file, str(path))
+        return read(file, str(path), wrong)
 
 
-def read(lines: Iterable[bytes], name: str) -> Reading:
+def read(
+    lines: Iterable[bytes], name: str, wrong: Callable[[str], str | None] = _any_name
+) -> Reading:
     """The trace in some lines; empty ones are passed over.
 
     Args:
         lines: each a JSON object.
         name: what problems call the file.
+        wrong: what is wrong with a model's name, and what to do; None = nothing.
     """
     items: list[Item] = []
     problems: list[str] = []
@@ -55,6 +62,7 @@ def read(lines: Iterable[bytes], name: str) -> Reading:
             continue
         try:
             item = _item(line, number)
+            _check_model(item, wrong)
             if isinstance(item, Loop):
                 _note_agent(agents, item.name, number)
             items.append(item)
@@ -65,6 +73,11 @@ def read(lines: Iterable[bytes], name: str) -> Reading:
 
 class _BadLineError(Exception):
     """What is wrong with one line, and what to do."""
+
+
+def _check_model(item: Item, wrong: Callable[[str], str | None]) -> None:
+    if problem := wrong(item.ask.model):
+        raise _BadLineError(f"model: {problem}")
 
 
 def _note_agent(agents: dict[str, int], name: str, number: int) -> None:

@@ -10,6 +10,7 @@ import click
 
 from qmsup.ids import ModelId
 from qmsup.simulation.children import Pace
+from qmsup.simulation.model_names import why_unknown
 from qmsup.spec import Spec
 from qmsup.units import Seconds
 
@@ -38,8 +39,7 @@ def pace_of(
     for name, values in said.items():
         model = spec.model_named(name)
         if model is None:
-            known = ", ".join(spec.models)
-            raise click.UsageError(f"no model {name!r} is configured; there are {known}")
+            raise click.UsageError(str(why_unknown(name, spec)))
         named[model.id] = values
     return Pace(
         load=Seconds(default),

@@ -12,7 +12,7 @@ class Ask:
     """What a request is like, whenever it comes.
 
     Attributes:
-        model: as a client writes it: an id or an alias, or a name that is not configured.
+        model: as a client writes it: an id or an alias; of a name that is neither the request is refused.
         duration: how long its answer takes once it was granted.
         outcome: how the answer ends.
         hold, patience, timeout: what its headers say; None = nothing, 0 = off.

@@ -132,6 +132,28 @@ def test_bad_lines_are_refused_each_named_or_skipped_where_that_is_asked_for(
     assert f"qmsup: skipped {second}" in skipped.stderr
 
 
+def test_a_model_that_one_of_the_configurations_lacks_is_named_with_its_line(
+    tmp_path: Path,
+) -> None:
+    trace, other = tmp_path / "day.jsonl", tmp_path / "other.yaml"
+    trace.write_text(
+        '{"t": 0, "model": "cod", "duration": 1}\n{"t": 1, "model": "code", "duration": 1}\n'
+    )
+    other.write_text("models: {plan: {cmd: llama-server -m p.gguf}}\n")
+
+    with pytest.raises(ConfigError) as refused:
+        simulate(trace, "-c", CONFIG)
+    skipped = simulate(trace, "-c", CONFIG, "--bad-lines", "skip", "--json")
+    with pytest.raises(ConfigError) as compared:
+        simulate(trace, "-c", CONFIG, "--compare", other, "--bad-lines", "skip")
+
+    assert refused.value.problems[0] == (
+        f"{trace}:1: model: no model 'cod' is configured; did you mean 'code'? (in {CONFIG})"
+    )
+    assert json.loads(skipped.stdout)["total"]["requests"] == 1
+    assert compared.value.problems == (f"{trace}: no line of it is left to run",)
+
+
 @pytest.mark.parametrize("bad_lines", ["refuse", "skip"])
 def test_a_file_of_another_kind_is_not_told_line_by_line(bad_lines: str, tmp_path: Path) -> None:
     trace = tmp_path / "novel.txt"

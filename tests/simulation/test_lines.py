@@ -113,6 +113,15 @@ def test_two_agents_of_one_name_are_not_told_apart_so_the_second_is_a_bad_line()
     assert reading.problems == ("x:2: agent: 'x' is on line 1 already; give each a name",)
 
 
+def test_a_line_whose_model_is_wrong_is_a_bad_line() -> None:
+    line = b'{"t": 1, "model": "%s", "duration": 1}'
+
+    reading = read([line % b"m", line % b"n"], "x", lambda name: "no" if name == "n" else None)
+
+    assert len(reading.trace) == 1
+    assert reading.problems == ("x:2: model: no",)
+
+
 @given(st.lists(st.binary(max_size=40) | st.sampled_from([GOOD, GOOD.replace(b"2", b"{}")])))
 def test_whatever_a_file_holds_it_is_read_or_named(lines: list[bytes]) -> None:
     reading = read(lines, "x")
