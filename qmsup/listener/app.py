@@ -17,7 +17,7 @@ from qmsup.listener.cors import cors_headers
 from qmsup.listener.errors import error_body, error_headers, status_line
 from qmsup.listener.hardening import SAFE_HEADERS
 from qmsup.listener.jobs import path_of_job
-from qmsup.listener.orders import order_for
+from qmsup.listener.orders import named_in_query, order_for
 from qmsup.listener.pages import Pages
 from qmsup.listener.passthrough import PREFIX, loads_nothing, passed_through
 from qmsup.listener.refused import concerns_a_model, told_of
@@ -103,6 +103,8 @@ class App:
         if path.rstrip("/") == event_page.PATH and environ["REQUEST_METHOD"] == "GET":
             access = self._keys.check(environ)
             catalog = self._catalog.only(access.models)
+            if name := named_in_query(environ):
+                catalog = catalog.only(frozenset((catalog.named(name).id,)))
             return event_page.watch(environ, catalog, self._pages.read)
         return None
 

@@ -134,4 +134,10 @@ class _Stream:
 
 
 def _models(catalog: Catalog, name: str) -> tuple[ModelId, ...]:
-    return (catalog.named(name).id,) if name else catalog.ids()
+    if not name:
+        return catalog.ids()
+    model = catalog.named(name).id
+    if (peer := catalog.peers.get(model)) is not None:
+        message = f"model {name} is the peer {peer.name}'s, and so is its log; ask there"
+        raise RequestError(Refusal(code=Code.MODEL_NOT_FOUND, message=message))
+    return (model,)

@@ -105,6 +105,11 @@ def named_by(fields: Fields, query: str) -> str:
     return _model_in_query(query) if not name and "model=" in query else name
 
 
+def named_in_query(environ: Environ) -> str:
+    """The same of a request without a body."""
+    return named_by(_NOTHING, environ.get("QUERY_STRING", ""))
+
+
 def _model_name(fields: Fields, query: str) -> str:
     if not (name := named_by(fields, query)):
         raise RequestError(

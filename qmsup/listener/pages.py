@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from functools import partial
 
 from werkzeug.exceptions import MethodNotAllowed, NotFound
@@ -21,6 +21,7 @@ from qmsup.listener.cors import METHODS, preflight_headers
 from qmsup.listener.errors import error_body
 from qmsup.listener.lease_body import lease_wanted
 from qmsup.listener.metrics_scope import within
+from qmsup.listener.orders import named_in_query
 from qmsup.listener.records import Record, record_of, record_of_alias, record_of_route
 from qmsup.listener.routes import LOOKED_AT, RELAYED
 from qmsup.spec import ModelSpec
@@ -164,16 +165,17 @@ class Pages:
         """The answer of an endpoint to a request that has passed; see `answer`."""
         if endpoint == "relayed":  # slashes that the app does not take for a relayed path's
             raise _not_found(environ["PATH_INFO"])
+        name = arguments.get("model") or named_in_query(environ)
         if endpoint == "get_unload":
-            return self._get_unload(environ)
+            return self._get_unload(environ, name)
         if endpoint == "lease":
             return self._lease(environ)
         if endpoint in _OF_JOBS:
             allowed = self._catalog if self._keys.are_there else None
             return _OF_JOBS[endpoint](arguments["job"], allowed)
         if endpoint == "log_stream":
-            return log_pages.stream(self._catalog, arguments.get("model", ""), environ)
-        return self._answers[endpoint](arguments.get("model", ""))
+            return log_pages.stream(self._catalog, name, environ)
+        return self._answers[endpoint](name)
 
     def check_loaded(self, model: ModelId) -> None:
         """Let a request pass that must not load its model.
@@ -206,11 +208,19 @@ class Pages:
         self._ask("ping", {}, _PING)
         return _json({"status": "ok"})
 
-    def _running(self, _: str) -> Response:
+    def _running(self, name: str) -> Response:
+        about = self._about(name)
         answer = self._ask("running", {}, _READ)
         entries = answer.get("running", []) if isinstance(answer, dict) else answer
-        shown = [e for e in _dicts(entries) if e.get("model") in self._catalog]
-        return _json({"running": shown})
+        return _json({"running": [e for e in _dicts(entries) if e.get("model") in about]})
+
+    def _about(self, name: str) -> Container[object]:
+        """What a page of several models is about: one, where the request names it.
+
+        Raises:
+            RequestError: There is no such model here.
+        """
+        return (self._catalog.named(name).id,) if name else self._catalog
 
     def _models(self, _: str) -> Response:
         ready = self._ready()
@@ -244,11 +254,12 @@ class Pages:
         entries = answer.get("running", []) if isinstance(answer, dict) else answer
         return frozenset(e.get("model") for e in _dicts(entries) if e.get("state") == _READY)
 
-    def _queue(self, _: str) -> Response:
+    def _queue(self, name: str) -> Response:
         """The line as it concerns this port; positions are over the whole line."""
+        about = self._about(name)
         answer = self._ask("queue", {}, _READ)
         shown = {
-            key: [e for e in _dicts(answer.get(key)) if e.get("model") in self._catalog]
+            key: [e for e in _dicts(answer.get(key)) if e.get("model") in about]
             for key in ("queue", "loading")
             if isinstance(answer, dict)
         }
@@ -257,10 +268,11 @@ class Pages:
     def _explain(self, name: str) -> Response:
         return _json(self._ask("explain", {"model": self._catalog.named(name).id}, _READ))
 
-    def _leases(self, _: str) -> Response:
+    def _leases(self, name: str) -> Response:
+        about = self._about(name)
         answer = self._ask("leases", {}, _READ)
         entries = answer.get("leases", []) if isinstance(answer, dict) else answer
-        return _json({"leases": [e for e in _dicts(entries) if e.get("model") in self._catalog]})
+        return _json({"leases": [e for e in _dicts(entries) if e.get("model") in about]})
 
     def _lease(self, environ: Environ) -> Response:
         """Take a lease for a job; it waits for the model as a load does."""
@@ -286,16 +298,16 @@ class Pages:
     def _unload(self, name: str) -> Response:
         return self._unloaded((self._catalog.named(name).id,))
 
-    def _unload_all(self, _: str) -> Response:
-        return self._unloaded(self._catalog.ids())
+    def _unload_all(self, name: str) -> Response:
+        return self._unload(name) if name else self._unloaded(self._catalog.ids())
 
-    def _get_unload(self, environ: Environ) -> Response:
+    def _get_unload(self, environ: Environ, name: str) -> Response:
         """The one GET that changes something, for old scripts on this machine."""
         if not is_of_this_machine(environ):
             message = "GET /unload is for programs on this machine: POST /api/models/unload"
             raise RequestError(Refusal(code=Code.INVALID_API_KEY, message=message))
         if environ["REQUEST_METHOD"] == "GET":
-            self._unload_all("")
+            self._unload_all(name)
         return Response(b"OK", content_type="text/plain; charset=utf-8")
 
     def _unloaded(self, models: tuple[ModelId, ...]) -> Response:

@@ -57,6 +57,18 @@ def test_the_logs_of_all_models_of_a_port_have_headers(logs: Path) -> None:
     assert got("/logs", listener=AGENTS).body == b"==> coder <==\nthree\n"
 
 
+@pytest.mark.parametrize("target", ["/logs?model=gpt-4o-mini", "/logs?model=chat"])
+def test_one_model_is_named_in_the_query_by_any_of_its_names(target: str, logs: Path) -> None:
+    assert got(target).body == b"one\ntwo\n"
+
+
+def test_a_stream_may_name_its_model_in_the_query(logs: Path, ending: threading.Event) -> None:
+    parts = streamed("/logs/stream?model=coder")
+
+    assert [next(parts), next(parts)] == [b"", b"three\n"]
+    parts.close()  # type: ignore[attr-defined]  # a generator has it
+
+
 def test_without_a_log_there_is_nothing_to_see(places: Path) -> None:
     assert (got("/logs").status, got("/logs").body) == (200, b"")
 

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, cast
 
+import pytest
 from werkzeug.test import Client
 
 from qmsup.ids import ListenerName
@@ -57,6 +58,51 @@ def test_both_want_the_key_and_are_only_read() -> None:
         assert _client(link, LOCKED).get(path).status_code == 401
         assert _client(link).post(path).status_code == 405
     assert link.asked == []
+
+
+PAGES_OF_SEVERAL = ("/running", "/api/queue", "/api/leases", "/logs", "/logs/stream", "/api/events")
+
+
+@pytest.mark.parametrize("path", PAGES_OF_SEVERAL)
+def test_a_page_of_several_models_refuses_the_name_of_one_that_is_not_there(path: str) -> None:
+    link = StandInLink()
+
+    refused = _client(link).get(f"{path}?model=cha")
+    hidden = _client(link, AGENTS).get(f"{path}?model=chat")
+
+    assert (refused.status_code, hidden.status_code) == (404, 404)
+    assert (
+        refused.get_json()["error"]["message"] == "this port has no model 'cha'; did you mean chat?"
+    )
+    assert link.asked == []
+
+
+def test_a_page_of_several_models_is_about_the_one_that_is_named() -> None:
+    entries = [{"model": "chat"}, {"model": "coder"}]
+    answers = {"queue": QUEUE, "running": {"running": entries}, "leases": {"leases": entries}}
+    client = _client(StandInLink(answers=dict(answers)))
+
+    assert client.get("/running?model=gpt-4o-mini").get_json() == {"running": entries[:1]}
+    assert client.get("/api/leases?model=coder").get_json() == {"leases": entries[1:]}
+    assert client.get("/api/queue?model=coder").get_json() == {
+        "queue": QUEUE["queue"][1:2],
+        "loading": [],
+    }
+
+
+def test_to_unload_all_unloads_one_where_it_is_named() -> None:
+    link = StandInLink()
+
+    def status(method: str, target: str) -> int:
+        environ = {"REMOTE_ADDR": "127.0.0.1"}
+        return _client(link).open(target, method=method, environ_overrides=environ).status_code
+
+    assert status("POST", "/api/models/unload?model=gpt-4o-mini") == 200
+    assert status("GET", "/unload?model=coder") == 200
+    assert status("POST", "/api/models/unload?model=cha") == 404
+    assert status("GET", "/unload?model=cha") == 404
+
+    assert link.asked == [("unload", {"models": ["chat"]}), ("unload", {"models": ["coder"]})]
 
 
 def test_metrics_are_shown_as_the_scheduler_tells_them() -> None:

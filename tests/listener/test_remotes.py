@@ -103,6 +103,15 @@ def test_the_list_shows_what_peers_have_and_whose_it_is() -> None:
     assert "far/big" not in owners
 
 
+@pytest.mark.parametrize("target", ["/logs?model=big", "/logs/stream/far/chat"])
+def test_the_log_of_a_peers_model_is_the_peers(target: str) -> None:
+    refused = call(_app(), environ_of("GET", target))
+
+    assert isinstance(refused, Answer)
+    assert refused.status == 404
+    assert "the peer far's, and so is its log" in refused.error["message"]
+
+
 def test_a_listener_with_groups_shows_nothing_of_peers() -> None:
     answer = call(_app(AGENTS), environ_of("POST", CHAT, b'{"model": "big"}'))
 
