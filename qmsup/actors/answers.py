@@ -159,7 +159,7 @@ def _running(view: views.ModelView, spec: ModelSpec | None) -> dict[str, object]
     return {
         "model": view.id,
         "state": view.state,
-        "cmd": shlex.join(spec.argv) if spec is not None else "",
+        "cmd": _command(spec, view.port) if spec is not None else "",
         "proxy": f"http://{view.upstream}" if view.upstream else "",
         "ttl": int(spec.ttl) if spec is not None else 0,
         "name": spec.name if spec is not None else "",
@@ -168,6 +168,12 @@ def _running(view: views.ModelView, spec: ModelSpec | None) -> dict[str, object]
         "port": view.port,
         "inflight": view.in_flight,
     }
+
+
+def _command(spec: ModelSpec, port: int | None) -> str:
+    """What runs, as it can be typed."""
+    words = spec.argv if port is None else (w.replace("${PORT}", str(port)) for w in spec.argv)
+    return shlex.join(words)
 
 
 def leases(state: State, now: Seconds) -> dict[str, object]:

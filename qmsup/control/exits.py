@@ -1,5 +1,6 @@
 """How a command ends: an exit code, and what it says on stderr."""
 
+import os
 from enum import IntEnum
 
 from qmsup.errors import (
@@ -43,8 +44,10 @@ def lines_of(error: QmsupError | OSError) -> tuple[str, ...]:
             return error.problems
         case RefusedError(code=Code.CONFIG_INVALID | Code.MODEL_LOAD_FAILED):
             return tuple(str(error).splitlines())
-        case RefusedError(code=Code.MODEL_NOT_FOUND) if "did you mean" not in str(error):
+        case RefusedError(code=Code.MODEL_NOT_FOUND) if str(error).endswith(("'", '"')):
             return (f"{_one_line(error)}; `qmsup ps` shows those there are",)
+        case PermissionError(filename=str(name), strerror=str(why)):
+            return (f"{name}: {why} for user {os.getuid()}; run as the user whose it is",)
         case OSError(filename=str(name), strerror=str(why)):
             return (f"{name}: {why}",)
         case _:

@@ -127,6 +127,17 @@ def test_a_model_whose_size_is_not_known_has_none(desk: Desk) -> None:
     assert rows(desk)["b"]["vram_mib"] is None
 
 
+def test_the_command_that_runs_is_told_with_its_port() -> None:
+    argv = ("llama-server", "-m", "my model.gguf", "--port", "${PORT}")
+    desk = Desk(Spec(models={A: ModelSpec(id=A, argv=argv)}))
+    desk.say("r1 asks a")
+    desk.say("a1 starting")
+
+    (row,) = running(desk)
+
+    assert row["cmd"] == f"llama-server -m 'my model.gguf' --port {row['port']}"
+
+
 def test_a_failed_model_tells_why_and_is_not_running(desk: Desk) -> None:
     for said in ("r1 asks a", "a1 starting"):
         desk.say(said)

@@ -49,8 +49,13 @@ def test_an_unknown_model_says_where_the_known_ones_are_unless_one_is_named() ->
     )
     near = "there is no model 'chatt'; did you mean 'chat'?"
     assert lines_of(RefusedError("model_not_found", near)) == (near,)
+    peers = "there is no model 'big' on this box: it is the peer far's; ask there"
+    assert lines_of(RefusedError("model_not_found", peers)) == (peers,)
 
 
 def test_an_error_of_the_system_names_its_file() -> None:
-    assert lines_of(PermissionError(13, "Permission denied", "/x")) == ("/x: Permission denied",)
+    assert lines_of(FileNotFoundError(2, "No such file", "/x")) == ("/x: No such file",)
+    (denied,) = lines_of(PermissionError(13, "Permission denied", "/x"))
+    assert denied.startswith("/x: Permission denied for user ")
+    assert denied.endswith("; run as the user whose it is")
     assert lines_of(OSError("odd")) == ("odd",)

@@ -192,15 +192,20 @@ def test_status_tells_the_scheduler_and_its_workers(
     assert json.loads(qmsup("status", "--json").out) == STATUS
 
 
-def test_status_tells_what_met_a_bug(scheduler: StandInScheduler, qmsup: Run) -> None:
-    mishap = {"part": "feed", "times": 3, "last": time.time() - 90, "doing": "Look"}
+@pytest.mark.parametrize(
+    ("times", "often"), [(1, "once, 1m30s ago"), (3, "3 times, the last 1m30s ago")]
+)
+def test_status_tells_what_met_a_bug(
+    times: int, often: str, scheduler: StandInScheduler, qmsup: Run
+) -> None:
+    mishap = {"part": "feed", "times": times, "last": time.time() - 90, "doing": "Look"}
     told = {**mishap, "because": "ValueError at feed.py:133"}
     scheduler.says("status", {**STATUS, "mishaps": [told]})
 
     about = qmsup("status").out.splitlines()[2]
 
     assert about == (
-        "feed met a bug 3 times, the last 1m30s ago at Look: ValueError at feed.py:133;"
+        f"feed met a bug {often} at Look: ValueError at feed.py:133;"
         " the log has it, please report it"
     )
 

@@ -39,8 +39,9 @@ def command(*, as_json: bool, timeout: float) -> None:
     click.echo(f"config {table.text_of(status.config)}")
     for mishap in status.mishaps:
         ago = table.duration(time.time() - mishap.last)
+        often = "once," if mishap.times == 1 else f"{mishap.times} times, the last"
         click.echo(
-            f"{mishap.part} met a bug {mishap.times} times, the last {ago} ago at {mishap.doing}:"
+            f"{mishap.part} met a bug {often} {ago} ago at {mishap.doing}:"
             f" {mishap.because}; the log has it, please report it"
         )
     table.show(

@@ -14,6 +14,9 @@ from qmsup.daemon.in_the_way import in_the_way
 
 _check = Check("folders")
 
+_WHY_RUNTIME = "whoever can reach its socket controls the models"
+_WHY_STATE = "models' logs and what was decided are kept there"
+
 _ROOM_LITTLE_MIB = 1024
 """A child's log may grow to some 128 MiB, and there is one for each model."""
 _ROOM_TOO_LITTLE_MIB = 64
@@ -21,14 +24,14 @@ _ROOM_TOO_LITTLE_MIB = 64
 
 def look(_box: Box) -> Iterator[Finding]:
     """Two folders, and the socket in one of them."""
-    yield from _folder("QMSUP_RUNTIME_DIR", places.runtime_dir())
-    yield from _folder("QMSUP_STATE_DIR", places.state_dir())
+    yield from _folder("QMSUP_RUNTIME_DIR", places.runtime_dir(), _WHY_RUNTIME)
+    yield from _folder("QMSUP_STATE_DIR", places.state_dir(), _WHY_STATE)
     yield from _socket(places.scheduler_socket())
     for obstacle in in_the_way():
         yield _check.bad(str(obstacle.path), obstacle.says, obstacle.do)
 
 
-def _folder(variable: str, folder: Path) -> Iterator[Finding]:
+def _folder(variable: str, folder: Path, why_closed: str) -> Iterator[Finding]:
     elsewhere = f"set {variable} to a folder of yours"
     there = _nearest(folder)
     if not there.is_dir():
@@ -48,7 +51,7 @@ def _folder(variable: str, folder: Path) -> Iterator[Finding]:
         yield _check.warn(
             str(folder),
             f"other users may look into it (mode {folder.stat().st_mode & 0o777:03o})",
-            f"chmod 700 {folder}: whoever can reach its socket controls the models",
+            f"chmod 700 {folder}: {why_closed}",
         )
 
 

@@ -67,13 +67,15 @@ def test_a_file_in_the_place_of_a_folder_is_bad(places: Path) -> None:
 
 
 def test_a_folder_that_others_may_enter_is_told(places: Path) -> None:
-    where.make_private(where.runtime_dir()).chmod(0o755)
+    for folder in (where.runtime_dir(), where.state_dir()):
+        where.make_private(folder).chmod(0o755)
 
-    found = [finding for finding in look(Box()) if finding.grade == "warn"]
+    runtime, state = (finding for finding in look(Box()) if finding.grade == "warn")
 
-    assert [(finding.about, "755" in finding.says) for finding in found] == [
-        (str(where.runtime_dir()), True)
-    ]
+    assert (runtime.about, state.about) == (str(where.runtime_dir()), str(where.state_dir()))
+    assert "755" in runtime.says
+    assert "its socket controls" in runtime.do
+    assert "socket" not in state.do, "there is none in it"
 
 
 def test_a_disk_without_room_is_bad(places: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -28,6 +28,7 @@ def test_a_child_whose_scheduler_is_gone_is_told_and_left_alone(places: Path) ->
         unreadable.write_text("{")
 
         assert graded(look(Box())) == [("warn", f"pid {child.pid}")]
+        assert [each.do.endswith(f"kill {child.pid}") for each in look(Box())] == [True]
 
         assert is_alive(child.pid)
         assert unreadable.exists()
