@@ -39,6 +39,7 @@ from qmsup.wire import codec, controlling, listening
 _OUTCOMES: Mapping[str, Outcome] = {outcome.value: outcome for outcome in Outcome}
 _PEERS = 1024
 """Names of peers kept ready: more than a box has workers."""
+_LONGEST_WAIT_MS = 366 * 24 * 3600 * 1000
 
 _log = Log("gateway")
 
@@ -127,7 +128,7 @@ class Gateway:
         if isinstance(message, listening.Beat):
             self._check_version(worker, message.configured)
         if isinstance(message, listening.Ask) and (way := message.routed) is not None:
-            return Heard(worker, routed_of(_arrived(worker, message, message.waited_ms), way))
+            return Heard(worker, routed_of(_arrived(worker, message), way))
         return Heard(worker, _said(worker, message))
 
     def welcome(self, worker: WorkerId) -> None:
@@ -152,9 +153,7 @@ class Gateway:
     def tell(self, effect: ToWorker) -> None:
         """Carry an effect to the worker it names. A worker that is gone is noticed elsewhere, by its process."""
         receiver, message = effect.listener.encode(), _message_of(effect, self._epoch)
-        if (
-            type(effect) is Grant
-        ):  # many may come of one event, or of the many that were read together
+        if type(effect) is Grant:  # many may come of one event, or of many that were read together
             self._router.gather(receiver, codec.encode(message))
         else:
             self._send(receiver, message)
@@ -249,7 +248,7 @@ def _greeted(worker: WorkerId, hello: listening.Hello) -> Greeted:
         name=hello.listener,
         pid=hello.pid,
         leases=tuple(_live(holding) for holding in hello.leases if holding.host == LOCAL),
-        waiting=tuple(_arrived(worker, w, w.waited_ms) for w in hello.waiting if w.routed is None),
+        waiting=tuple(_arrived(worker, w) for w in hello.waiting if w.routed is None),
         lends=hello.lends,
     )
     return Greeted(
@@ -260,7 +259,7 @@ def _greeted(worker: WorkerId, hello: listening.Hello) -> Greeted:
             if (way := holding.routed) is not None
         ),
         waiting=tuple(
-            routed_of(_arrived(worker, w, w.waited_ms), way)
+            routed_of(_arrived(worker, w), way)
             for w in hello.waiting
             if (way := w.routed) is not None
         ),
@@ -275,13 +274,11 @@ def _live(holding: listening.Holding) -> LiveLease:
         hold=_seconds(holding.hold_ms),
         conversation=holding.conversation,
         client=holding.client,
-        waited=seconds_from_ms(holding.waited_ms),
+        waited=_waited(holding.waited_ms),
     )
 
 
-def _arrived(
-    worker: WorkerId, asked: listening.Ask | listening.Waiting, waited_ms: int = 0
-) -> RequestArrived:
+def _arrived(worker: WorkerId, asked: listening.Ask | listening.Waiting) -> RequestArrived:
     return RequestArrived(
         request=asked.request,
         listener=worker,
@@ -292,7 +289,7 @@ def _arrived(
         timeout=_seconds(asked.timeout_ms),
         conversation=asked.conversation,
         client=asked.client,
-        waited=seconds_from_ms(waited_ms),
+        waited=_waited(asked.waited_ms),
     )
 
 
@@ -300,10 +297,15 @@ def _seconds(ms: int | None) -> Seconds | None:
     return None if ms is None else seconds_from_ms(ms)
 
 
+def _waited(ms: int) -> Seconds:
+    """What a peer says of the past: it is told again, in a message that takes no number whatsoever."""
+    return seconds_from_ms(min(max(0, ms), _LONGEST_WAIT_MS))
+
+
 def _said(worker: WorkerId, message: _AfterHello) -> Event | Tally:
     match message:
-        case listening.Ask(waited_ms=waited_ms):
-            return _arrived(worker, message, waited_ms)
+        case listening.Ask():
+            return _arrived(worker, message)
         case listening.Accepted():
             return GrantAccepted(request=message.request)
         case listening.Done() | listening.Lasts():

@@ -220,6 +220,32 @@ def test_a_greeting_tells_leases_and_waiters_with_their_time(wired: Wired) -> No
     assert [(w.request, w.waited) for w in read.event.waiting] == [("q-2", 1.5)]
 
 
+@pytest.mark.parametrize(("told", "believed"), [(-5, 0.0), (2**64 - 1, 366 * 24 * 3600.0)])
+def test_a_past_that_nobody_can_have_had_is_not_told_again(
+    wired: Wired, told: int, believed: float
+) -> None:
+    """A grant tells how long was waited for it, and there are numbers that no message takes."""
+    hello = listening.Hello(
+        version=listening.VERSION,
+        worker=WORKER,
+        listener=ListenerName("main"),
+        pid=42,
+        leases=(listening.Holding(request=R, model=A, incarnation=Incarnation(6), waited_ms=told),),
+        waiting=(listening.Waiting(request=RequestId("q-2"), model=A, waited_ms=told),),
+    )
+    ask = listening.Ask(request=RequestId("q-3"), model=A, waited_ms=told)
+
+    greeted = wired.gateway.read(WORKER.encode(), codec.encode(hello))
+    heard = wired.gateway.read(WORKER.encode(), codec.encode(ask))
+
+    assert isinstance(greeted, Greeted)
+    assert isinstance(heard, Heard)
+    assert isinstance(heard.said, happened.RequestArrived)
+    waited = [lease.waited for lease in greeted.event.leases]
+    waited += [waiting.waited for waiting in (*greeted.event.waiting, heard.said)]
+    assert waited == [believed] * 3
+
+
 def test_a_worker_of_another_version_is_refused_in_words(wired: Wired) -> None:
     hello = listening.Hello(version=99, worker=WORKER, listener=ListenerName("main"), pid=42)
 
