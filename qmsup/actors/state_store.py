@@ -103,8 +103,8 @@ class StateStore(Enduring):
     def take(self, message: object) -> list[FootprintMeasured] | list[Row] | str:
         if isinstance(message, KeepStanding):
             self._owed = message.text
-        if self._owed is not None:
-            self._keep_standing(self._owed)
+        if self._owed is not None:  # where that breaks, it costs this message nothing
+            self.attempt("how things stand", partial(self._keep_standing, self._owed))
         match message:
             case RecallStanding():
                 told: list[str] = []
@@ -143,9 +143,14 @@ class StateStore(Enduring):
         self._inbox.close()
 
     def _keep_standing(self, text: str) -> None:
-        if self._attempt(lambda db: _keep_standing(db, text)):
-            self._owed = None
-        self._plan()
+        try:
+            if self._attempt(lambda db: _keep_standing(db, text)):
+                self._owed = None
+        except BaseException:
+            self._close()  # as in `mend`
+            raise
+        finally:
+            self._plan()
 
     def _plan(self) -> None:
         """What is owed is tried again, though nothing else may come."""
