@@ -63,12 +63,20 @@ def _container(origin: Any, hints: tuple[Any, ...], value: Any) -> Any:
     if issubclass(origin, Mapping):
         if not isinstance(value, dict):
             raise OtherTypeError(f"{value!r:.80} is no mapping")
-        return {restored(hints[0], k): restored(hints[1], v) for k, v in value.items()}
+        return {_key(hints[0], k): restored(hints[1], v) for k, v in value.items()}
     if not isinstance(value, list):
         raise OtherTypeError(f"{value!r:.80} is no list")
     if origin is tuple and Ellipsis not in hints:
         return tuple(restored(hint, each) for hint, each in zip(hints, value, strict=True))
     return origin(restored(hints[0], each) for each in value)
+
+
+def _key(hint: Any, key: str) -> Any:
+    """Of a mapping, whose keys are text in JSON whatever they are."""
+    plain_type = hint
+    while isinstance(plain_type, NewType):
+        plain_type = plain_type.__supertype__
+    return int(key) if plain_type is int else restored(hint, key)
 
 
 def _dataclass(kind: Any, value: Any) -> Any:

@@ -10,12 +10,14 @@ from qmsup.actors import journal_lines
 from qmsup.actors.journal_lines import Header, LineWriter, is_header, is_kept, read
 from qmsup.core.scheduling.effects import ArmWake, LineMoved, Remember
 from qmsup.core.scheduling.events import (
+    CeilingChanged,
     ConfigApplied,
     Event,
     FootprintMeasured,
     LeaseReleased,
     ListenerJoined,
     LiveLease,
+    MemoryReturned,
     Outcome,
     RequestArrived,
     SeenBy,
@@ -73,6 +75,15 @@ def test_every_turn_comes_back_as_it_was(seed: int) -> None:
         assert written_and_read(turn) == (turn.number, turn.now, turn.event, kept)
     kinds = {type(turn.event).__name__ for turn in turns}
     assert len(kinds) > 8, kinds
+
+
+def test_what_each_child_holds_comes_back_with_its_number() -> None:
+    held = {Incarnation(3_000_001): MiB(900), Incarnation(3_000_002): MiB(20)}
+    returned = MemoryReturned(
+        model=ModelId("a"), incarnation=Incarnation(1), returned=MiB(5), free=MiB(7), held=held
+    )
+    for event in (CeilingChanged(ceiling=MiB(9), free=MiB(7), held=held), returned):
+        assert written_and_read(turn_of(event)).event == event
 
 
 def test_wakes_and_many_moved_places_are_not_worth_keeping() -> None:

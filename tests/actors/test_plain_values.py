@@ -12,6 +12,7 @@ from qmsup.spec import Spec
 from tests.support.journals import SPEC, secretive_spec
 
 Name = NewType("Name", str)
+Number = NewType("Number", int)
 
 
 class Colour(StrEnum):
@@ -31,6 +32,7 @@ class Thing:
     pair: tuple[int, str] = (1, "x")
     nested: "tuple[Other | Name, ...]" = ()
     table: Mapping[Name, Other] = field(default_factory=dict)
+    by_number: Mapping[Number, int] = field(default_factory=dict)
     known: frozenset[str] = frozenset()
     secret: str = field(default="", repr=False)
 
@@ -41,6 +43,7 @@ THING = Thing(
     pair=(2, "y"),
     nested=(Other(parts=(1, 2)), Name("z")),
     table={Name("k"): Other(parts=())},
+    by_number={Number(3_000_001): 5},
     known=frozenset({"q"}),
 )
 
