@@ -2,7 +2,7 @@
 
 from typing import assert_never
 
-from qmsup.core.scheduling import leases, waiting, walks
+from qmsup.core.scheduling import leases, waiting, walks, wording
 from qmsup.core.scheduling.admission import Joins, Refuses, Serves, Starts, Verdict, Waits, judge
 from qmsup.core.scheduling.effects import Refuse
 from qmsup.core.scheduling.events import LeaseReleased, LeaseRequested, LoadAsked, RequestArrived
@@ -85,15 +85,24 @@ def withdrawn(state: State, ask: AskId) -> None:
 def timed_out(state: State, waiter: Waiter) -> None:
     """A waiter's own deadline has come."""
     waited = state.now - waiter.rank.arrived
+    why = _why_it_waits(state, waiter)
     waiting.step_out(state, waiter)
     waiting.turn_away(
         state,
         waiter,
         Refusal(
             code=Code.WAIT_TIMEOUT,
-            message=f"no turn on model {str(waiter.case.model)!r} within {waited:.1f} s",
+            message=f"no turn on model {str(waiter.case.model)!r} within {waited:.1f} s: {why}",
         ),
     )
+
+
+def _why_it_waits(state: State, waiter: Waiter) -> str:
+    """In words that name no other model: its client may not be meant to know them."""
+    if waiter.joined is not None:
+        return "it is still loading"
+    verdict = judge(state, waiter.case, waiter.rank)
+    return wording.reason(verdict.because) if isinstance(verdict, Waits) else "it was next"
 
 
 def pass_time(state: State) -> bool:

@@ -97,7 +97,39 @@ def test_a_deadline_tells_how_long_it_was() -> None:
 
     desk.play("at 11.5 -> refuse r1 wait_timeout")
 
-    assert refusal(desk).message == "no turn on model 'a' within 1.5 s"
+    assert refusal(desk).message == "no turn on model 'a' within 1.5 s: it is still loading"
+
+
+def test_a_deadline_tells_what_was_waited_for_and_no_other_models_name() -> None:
+    desk = Desk(spec_of("a b", slots=1))
+    desk.play("""
+        r1 asks a            -> load a1, loading r1
+        a1 ready             -> grant r1
+        r2 asks a timeout=1  -> r2 at 1
+        r3 asks b timeout=2  -> r3 at 2
+        """)
+
+    desk.play("at 1 -> refuse r2 wait_timeout")
+    assert refusal(desk).message == (
+        "no turn on model 'a' within 1.0 s: all places of the model are in use"
+    )
+    desk.play("at 2 -> refuse r3 wait_timeout")
+    assert refusal(desk).message == (
+        "no turn on model 'b' within 2.0 s: a model that would have to stop has requests in flight"
+    )
+
+
+def test_who_gives_up_in_the_moment_in_which_a_place_gets_free_was_next() -> None:
+    desk = Desk(spec_of("a", slots=1))
+    desk.play("""
+        lease x j a 1        -> load a1
+        a1 ready             -> answer x done
+        r1 asks a timeout=1  -> r1 at 1
+        """)
+
+    desk.play("at 1 -> refuse r1 wait_timeout")
+
+    assert refusal(desk).message == "no turn on model 'a' within 1.0 s: it was next"
 
 
 def test_the_whole_line_is_bounded() -> None:
