@@ -220,7 +220,7 @@ def test_load_waits_and_says_what_came_of_it(scheduler: StandInScheduler, qmsup:
 
 
 def test_unload_names_models_or_means_all(scheduler: StandInScheduler, qmsup: Run) -> None:
-    scheduler.says("unload", {"stopped": ["a", "b"], "text": ""})
+    scheduler.says("unload", {"stopped": ["a", "b"], "text": "unloaded"})
 
     assert qmsup("unload").out == "stopped: a, b\n"
     assert qmsup("unload", "a", "b", "--drain").code == 0
@@ -242,7 +242,7 @@ def test_load_and_unload_for_programs_are_the_answer(
 
 
 def test_unload_of_nothing_says_so(scheduler: StandInScheduler, qmsup: Run) -> None:
-    scheduler.says("unload", {"stopped": [], "text": ""})
+    scheduler.says("unload", {"stopped": [], "text": "unloaded"})
 
     assert qmsup("unload").out == "nothing was running\n"
 

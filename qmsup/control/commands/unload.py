@@ -23,4 +23,4 @@ def command(*, models: tuple[str, ...], drain: bool, as_json: bool, timeout: flo
         return
     unloaded = codec.read_body(answer, bodies.Unloaded)
     stopped = ", ".join(unloaded.stopped)
-    click.echo(unloaded.text or (f"stopped: {stopped}" if stopped else "nothing was running"))
+    click.echo(f"stopped: {stopped}" if stopped else "nothing was running")
