@@ -3,6 +3,8 @@
 `Code` is the closed list of codes that clients see; `status_of` gives the HTTP status each one travels with.
 """
 
+import json
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -135,3 +137,20 @@ class AskTimedOutError(QmsupError):
 
 class InvariantBrokenError(QmsupError):
     """Our bug: the scheduler's state contradicts itself. The process ends; its supervisor starts a fresh one."""
+
+
+_PLAIN_KEY = re.compile(r"[\w:/@+-]+")
+_SHOWN = 60
+
+
+def key_text(key: str) -> str:
+    """A key as it is told: bare when that is clear, else quoted; never more than one line."""
+    if len(key) > _SHOWN:
+        key = key[: _SHOWN - 1] + "…"
+    return key if _PLAIN_KEY.fullmatch(key) else quoted(key)
+
+
+def quoted(text: str) -> str:
+    """Text as it is told: in quotes, on one line, whatever it holds."""
+    # Half pairs and foreign line ends are told as \\u escapes, so that a problem is one line.
+    return json.dumps(text, ensure_ascii=not text.isprintable())

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from urllib.parse import urlsplit
 
 from qmsup.config.addresses import PORT, clash, parse_bind
-from qmsup.config.problems import Path, Problems, did_you_mean, key_text
+from qmsup.config.problems import Path, Problems, did_you_mean
 from qmsup.config.shape import KeySection, ListenerSection, SchedulerSection, Shape
+from qmsup.errors import key_text
 from qmsup.ids import ListenerName, ModelId
 from qmsup.spec import (
     GroupSpec,

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 import yaml
 from typing_extensions import override
 
-from qmsup.config.problems import Path, Problem, Problems, TooManyProblemsError, key_text
+from qmsup.config.problems import Path, Problem, Problems, TooManyProblemsError
+from qmsup.errors import key_text
 
 MAX_BYTES = 1 << 20
 _MAX_DEPTH = 48

@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from qmsup.config.problems import key_text
+from qmsup.errors import key_text
 
 _NAME = re.compile(r"[^\s&|()+]+")
 _TOKEN = re.compile(r"\+?[^\s&|()+]+|[&|()+]")

@@ -8,9 +8,10 @@ from urllib.parse import urlsplit
 
 from qmsup.config.addresses import clash
 from qmsup.config.fleet_shape import HostSection, PeerFiltersSection, PeerSection, RouteSection
-from qmsup.config.problems import Path, Problems, did_you_mean, key_text, shown
+from qmsup.config.problems import Path, Problems, did_you_mean, shown
 from qmsup.config.remote import EXAMPLE, parse_remote, trusted
 from qmsup.config.shape import Shape
+from qmsup.errors import key_text
 from qmsup.ids import HostName, ListenerName, ModelId, RouteName
 from qmsup.spec import (
     LOCAL,

@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 
 from qmsup.config.commands import without_comments
 from qmsup.config.document import Document, Value, WrittenFloat, WrittenInt, plain
-from qmsup.config.problems import Path, Problems, TooManyProblemsError, did_you_mean, key_text
+from qmsup.config.problems import Path, Problems, TooManyProblemsError, did_you_mean
 from qmsup.config.shape import SECTIONS, place_of
+from qmsup.errors import key_text
 
 REFERENCE = re.compile(r"\$\{([A-Za-z0-9_.-]+)\}")
 _NAME = re.compile(r"[A-Za-z0-9_-]{1,63}")

@@ -5,8 +5,9 @@ from math import prod
 
 from qmsup.config.catalogues import Names
 from qmsup.config.expressions import Joined, Tree, is_name, parse
-from qmsup.config.problems import Problems, did_you_mean, key_text
+from qmsup.config.problems import Problems, did_you_mean
 from qmsup.config.shape import MatrixSection, Shape
+from qmsup.errors import key_text
 from qmsup.ids import ModelId
 from qmsup.spec import AllOf, AnyOf, Expression, MatrixSpec
 

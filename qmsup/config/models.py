@@ -9,8 +9,9 @@ from qmsup.config import commands, regexes
 from qmsup.config.addresses import HIGHEST_PORT, PORT, parse_upstream
 from qmsup.config.filters import names_of, resolve_filters
 from qmsup.config.model_shape import CapabilitiesSection, ModelSection
-from qmsup.config.problems import Path, Problems, key_text, shown
+from qmsup.config.problems import Path, Problems, shown
 from qmsup.config.shape import Shape
+from qmsup.errors import key_text
 from qmsup.ids import ModelId
 from qmsup.spec import Abilities, Kind, ModelSpec
 from qmsup.units import Seconds, mib_from_gb

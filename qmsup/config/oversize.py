@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from qmsup.config.problems import Problems
+from qmsup.errors import key_text
 from qmsup.ids import ModelId
 from qmsup.spec import Pool, Spec
 from qmsup.units import MiB
@@ -45,7 +46,7 @@ class Oversize:
     def advice(self) -> str:
         """What to do."""
         what = "or what the model takes (-c, -ngl)" if self.key == "estVramGB" else "if it is less"
-        return f"lower models.{self.model}.{self.key}, {what}, or raise {self.budget_key}"
+        return f"lower models.{key_text(self.model)}.{self.key}, {what}, or raise {self.budget_key}"
 
 
 def oversize(spec: Spec) -> Iterator[Oversize]:

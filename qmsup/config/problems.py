@@ -1,16 +1,15 @@
 """What is wrong with a configuration: collected whole, then said one line each, in the order of the file."""
 
 import difflib
-import json
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 
+from qmsup.errors import key_text, quoted
+
 Path = tuple[str | int, ...]
 """Where in the document: keys, and positions in lists (from 0)."""
 
-_PLAIN_KEY = re.compile(r"[\w:/@+-]+")
 _SHOWN = 60
 _COMPARED = 500
 MOST = 200
@@ -129,18 +128,6 @@ def _may_be_secret(path: Path, depth: int) -> bool:
     return is_in_entry and path[depth] not in _OF_A_KEY
 
 
-def key_text(key: str) -> str:
-    """A key as it is told: bare when that is clear, else quoted; never more than one line."""
-    if len(key) > _SHOWN:
-        key = key[: _SHOWN - 1] + "…"
-    return key if _PLAIN_KEY.fullmatch(key) else _quoted(key)
-
-
-def _quoted(text: str) -> str:
-    # Half pairs and foreign line ends are told as \\u escapes, so that a problem is one line.
-    return json.dumps(text, ensure_ascii=not text.isprintable())
-
-
 def shown(path: Path, value: object) -> str:
     """`, not "24GB"`: the value as the operator wrote it; nothing where it may be a secret or is not a plain value."""
     if any(part in _SECRET for part in path):
@@ -152,7 +139,7 @@ def shown(path: Path, value: object) -> str:
             return f", not {getattr(value, 'text', value)!s:.{_SHOWN}}"
         case str() if value:
             short = value if len(value) <= _SHOWN else value[: _SHOWN - 1] + "…"
-            return f", not {_quoted(short)}"
+            return f", not {quoted(short)}"
         case _:
             return ""
 

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 from qmsup.config.foreign import ForeignKeys
 from qmsup.config.model_shape import ModelSection
-from qmsup.config.problems import Path, Problems, key_text
+from qmsup.config.problems import Path, Problems
 from qmsup.config.shape import Shape
+from qmsup.errors import key_text
 
 _NONE = "has no effect: "
 _OF_THE_TOP: dict[str, str] = {

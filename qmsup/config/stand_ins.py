@@ -6,7 +6,8 @@ It becomes one before anything else is looked at, so that what holds for aliases
 from collections.abc import Iterator
 
 from qmsup.config.document import Document, Value
-from qmsup.config.problems import Path, key_text
+from qmsup.config.problems import Path
+from qmsup.errors import key_text
 
 _CHOSEN = {"warm": "whichever is loaded", "spillover": "how busy they are"}
 

@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 from qmsup.config.document import Document, Value
 from qmsup.config.foreign import ForeignKeys
-from qmsup.config.problems import Path, key_text
+from qmsup.config.problems import Path
 from qmsup.config.routing import unfold
 from qmsup.config.shape import keys_of
 from qmsup.config.stand_ins import make_aliases
+from qmsup.errors import key_text
 
 _MARKS = frozenset(keys_of(ForeignKeys))
 

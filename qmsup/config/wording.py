@@ -7,8 +7,9 @@ from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
 from qmsup.config.document import Value
-from qmsup.config.problems import Path, did_you_mean, key_text, shown
+from qmsup.config.problems import Path, did_you_mean, shown
 from qmsup.config.shape import SECTIONS, Shape, keys_of, place_of
+from qmsup.errors import key_text
 
 _UNITS = {"GB": "GB", "MB": "MB", "Ms": "milliseconds", "Timeout": "seconds"}
 _BOUNDS = {

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 from urllib.parse import urlsplit
 
-from qmsup.errors import ChildError
+from qmsup.errors import ChildError, key_text
 from qmsup.processes.backends.choice import backend_of
 from qmsup.processes.child import NONCE_VARIABLE
 from qmsup.processes.records import digest_of
@@ -97,7 +97,7 @@ def launch(spec: ModelSpec, port: int, *, nonce: str, base: Mapping[str, str]) -
         ChildError: the command is empty, or the upstream is no `http://host:port`.
     """
     if not spec.argv:
-        message = f"models.{spec.id}.cmd is empty: give the program to run"
+        message = f"models.{key_text(spec.id)}.cmd is empty: give the program to run"
         raise ChildError(message)
     argv = tuple(word.replace(_PORT, str(port)) for word in spec.argv)
     host, answering_port = _address(spec.upstream.replace(_PORT, str(port)), spec)
@@ -140,6 +140,6 @@ def _address(upstream: str, spec: ModelSpec) -> tuple[str, int]:
     except ValueError:
         host, port = None, None
     if host is None or port is None:
-        message = f"models.{spec.id}.proxy: {spec.upstream!r} is no address: write http://127.0.0.1:${{PORT}}"
+        message = f"models.{key_text(spec.id)}.proxy: {spec.upstream!r} is no address: write http://127.0.0.1:${{PORT}}"
         raise ChildError(message)
     return host, port

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path, PurePath
 
 from qmsup import open_files
-from qmsup.errors import ChildError
+from qmsup.errors import ChildError, key_text
 from qmsup.ids import Incarnation, ModelId
 from qmsup.log import Log
 from qmsup.processes import output, records
@@ -113,7 +113,7 @@ def _no_signal_blocked() -> Iterator[None]:
 
 
 def _why(launch: Launch, error: OSError | ValueError, model: ModelId) -> str:
-    program, key = launch.argv[0], f"models.{model}.cmd"
+    program, key = launch.argv[0], f"models.{key_text(model)}.cmd"
     found = shutil.which(program, path=launch.env.get("PATH"))
     match error:
         case FileNotFoundError() if found is None and "/" in program:
@@ -129,7 +129,7 @@ def _why(launch: Launch, error: OSError | ValueError, model: ModelId) -> str:
             return f"{program} could not be started (Exec format error): it {what}; correct {key}"
         case _:
             words = getattr(error, "strerror", None) or str(error)
-            return f"{program} could not be started ({words}): check {key} and models.{model}.env"
+            return f"{program} could not be started ({words}): check {key} and models.{key_text(model)}.env"
 
 
 def _what_is(program: str) -> str:

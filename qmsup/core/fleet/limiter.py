@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 from typing_extensions import override
 
-from qmsup.errors import Code, InvariantBrokenError, Refusal
+from qmsup.errors import Code, InvariantBrokenError, Refusal, key_text
 from qmsup.ids import HostName, ModelId, RequestId
 from qmsup.units import Seconds
 
@@ -110,7 +110,7 @@ class _Pair:
         return tuple(self.promote(now) for _ in range(min(self.free, len(self.line))))
 
     def full(self) -> Full:
-        key = f"hosts.{self.host}.models.{self.model}.queueMax"
+        key = f"hosts.{key_text(self.host)}.models.{key_text(self.model)}.queueMax"
         told = f"host {self.host} serves {len(self.holders)} requests for {self.model} and {len(self.line)} wait"
         message = f"{told}, as many as {key} allows: try again later"
         return Full(refusal=Refusal(code=Code.QUEUE_FULL, message=message))

@@ -30,6 +30,8 @@ RAM_JITTER = MiB(256)
 _OPEN_AT_MOST = Seconds(5.0)
 """A child that uses the GPU at all is seen within a second or two; after this the sample is as good as none."""
 
+_COMING_BACK = "memory of models that ended while this could not be read is on its way back"
+
 
 class Gauge:
     """What is remembered from sample to sample."""
@@ -79,7 +81,14 @@ class Gauge:
         self._leaving.forget_overdue(now)
         self._look_for_vanished(known, attribution)
         self._seen.update(attribution.held)
-        news: list[News] = [*self._peaks_of(known, attribution), *self._back(known, attribution)]
+        is_blind = not self._told.is_trusted
+        news: list[News] = [*self._peaks_of(known, attribution)]
+        back = [*self._back(known, attribution)]
+        if not is_blind:
+            news += back
+        elif attribution.trust is Trust.GOOD and self._leaving.is_owed:
+            # Who decides knows nothing of what they held, and would take it for somebody else's.
+            attribution = replace(attribution, trust=Trust.NONE, because=_COMING_BACK)
         if not self._is_patient(attribution, now):
             self._last, self._look = attribution, look
             self.reading = self._meaning(limits)

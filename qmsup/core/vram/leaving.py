@@ -39,15 +39,20 @@ class Leaving:
         """Whether anything is on its way back."""
         return bool(self._leavers)
 
+    @property
+    def is_owed(self) -> bool:
+        """Whether some of it has not been seen to come back."""
+        return any(leaver.left for leaver in self._leavers.values())
+
     def vanished(self, incarnation: Incarnation, held: MiB, most: MiB = MiB(0)) -> None:
-        """A child that is being stopped is not seen on any card any more. Once is enough.
+        """A child that is being stopped is not seen on any card any more, or never was. Once is enough.
 
         Args:
             incarnation: which.
             held: when it was seen last.
             most: what it may have taken since.
         """
-        if incarnation not in self._leavers and held:
+        if incarnation not in self._leavers and (held or most):
             self._leavers[incarnation] = Leaver(incarnation, held, max(held, most))
 
     def seen(self, incarnation: Incarnation) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from qmsup.config import oversize
 from qmsup.daemon.doctor.box import Box
 from qmsup.daemon.doctor.finding import Check, Finding
+from qmsup.errors import key_text
 from qmsup.spec import Pool, Spec
 
 _check = Check("configuration")
@@ -43,5 +44,5 @@ def _sizes(spec: Spec) -> Iterator[Finding]:
             yield _check.warn(
                 unknown.id,
                 "nothing says what it takes on the GPU: until it was measured, its group says what stops for it",
-                f"give models.{unknown.id}.estVramGB, roughly",
+                f"give models.{key_text(unknown.id)}.estVramGB, roughly",
             )

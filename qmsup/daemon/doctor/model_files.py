@@ -9,6 +9,7 @@ from pathlib import Path
 from qmsup.daemon.doctor.box import Box
 from qmsup.daemon.doctor.finding import Check, Finding
 from qmsup.daemon.doctor.gguf import head_of
+from qmsup.errors import key_text
 from qmsup.processes.command import works_elsewhere
 from qmsup.spec import Kind, ModelSpec
 
@@ -65,7 +66,7 @@ def is_quantised(model: ModelSpec) -> bool:
 
 
 def _trouble(model: ModelSpec, flag: str, path: Path) -> Finding | None:
-    correct = f"correct {flag} in models.{model.id}.cmd"
+    correct = f"correct {flag} in models.{key_text(model.id)}.cmd"
     if not path.exists():
         return _check.bad(str(path), f"{model.id} wants it, and it is not there", correct)
     if path.is_dir() or not os.access(path, os.R_OK):

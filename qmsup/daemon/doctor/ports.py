@@ -7,7 +7,7 @@ from qmsup.daemon.addresses import problem_with
 from qmsup.daemon.doctor.box import Box
 from qmsup.daemon.doctor.finding import Check, Finding
 from qmsup.daemon.doctor.running import is_ours, name_of, scheduler_pid
-from qmsup.errors import ChildError
+from qmsup.errors import ChildError, key_text
 from qmsup.processes import procfs
 from qmsup.processes.command import fixed_port
 from qmsup.processes.listening import listening_inodes
@@ -48,7 +48,7 @@ def _of_models(spec: Spec) -> Iterator[Finding]:
         try:
             port = fixed_port(model)
         except ChildError as error:
-            yield _check.bad(model.id, str(error), f"correct models.{model.id}.proxy")
+            yield _check.bad(model.id, str(error), f"correct models.{key_text(model.id)}.proxy")
             continue
         if port is None:
             picked += 1

@@ -12,7 +12,7 @@ from qmsup.daemon.doctor.asking import Heard
 from qmsup.daemon.doctor.box import Box
 from qmsup.daemon.doctor.finding import Check, Finding
 from qmsup.daemon.doctor.model_files import is_quantised
-from qmsup.errors import ChildError
+from qmsup.errors import ChildError, key_text
 from qmsup.processes.command import launch
 from qmsup.spec import ModelSpec
 
@@ -38,7 +38,7 @@ def look(box: Box) -> Iterator[Finding]:
         try:
             run = launch(model, _PORT_OF_NOBODY, nonce="doctor", base=os.environ)
         except ChildError as error:
-            yield _check.bad(model.id, str(error), f"correct models.{model.id}")
+            yield _check.bad(model.id, str(error), f"correct models.{key_text(model.id)}")
             continue
         key = (run.argv[0], run.env.get("PATH"))
         users.setdefault(key, []).append(model)
@@ -48,7 +48,7 @@ def look(box: Box) -> Iterator[Finding]:
 
 
 def _of(program: str, env: Mapping[str, str], models: Sequence[ModelSpec]) -> Iterator[Finding]:
-    keys = ", ".join(f"models.{model.id}.cmd" for model in models[:3])
+    keys = ", ".join(f"models.{key_text(model.id)}.cmd" for model in models[:3])
     path = _found(program, env)
     if path is None or not path.exists():
         where = f"there is no {program}" if "/" in program else "it is not on the PATH"

@@ -88,6 +88,39 @@ def words_of(news: News) -> str:
 
 
 STORIES = {
+    "who ended while nothing could be told apart has given back before a reading counts": """
+        at 0 used 1500                -> ceiling 24000 free 22500
+        at 2 used 6500 1:ready=5000   -> peak 1 5000, ceiling 24000 free 17500 1=5000
+        at 3 used 6500 1:ready        -> blind
+        1 ends
+        at 3.2 used 9500 2:starting   ->
+        2 ends
+        at 3.4 used 9500              ->
+        at 3.6 used 4500              ->
+        at 3.8 used 1500              -> ceiling 24000 free 22500
+        """,
+    "what does not come back of them in time is somebody else's": """
+        at 0 used 1500                -> ceiling 24000 free 22500
+        at 2 used 6500 1:ready=5000   -> peak 1 5000, ceiling 24000 free 17500 1=5000
+        at 3 used 6500 1:ready        -> blind
+        1 ends
+        at 5.9 used 6500              ->
+        at 6 used 6500                -> ceiling 17976 free 17500
+        """,
+    "who ended in time for that is no reason to be blind": """
+        at 0 used 1500                -> ceiling 24000 free 22500
+        at 2 used 6500 1:ready=5000   -> peak 1 5000, ceiling 24000 free 17500 1=5000
+        at 3 used 6500 1:ready        -> blind
+        1 ends
+        at 4 used 1500                -> ceiling 24000 free 22500
+        """,
+    "who died before it was seen may have taken what it was to take": """
+        at 0 used 1500                -> ceiling 24000 free 22500
+        at 1 used 1500 1:starting     ->
+        1 ends
+        at 1.1 used 9500              -> ceiling 24000 free 14500
+        at 1.3 used 1500              -> ceiling 24000 free 22500
+        """,
     "a game takes 8000": """
         at 0 used 1500  -> ceiling 24000 free 22500
         at 2 used 9500  -> ceiling 14976 free 14500

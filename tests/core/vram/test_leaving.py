@@ -31,6 +31,20 @@ def test_what_a_dead_child_still_has_is_nobody_elses() -> None:
     assert not leaving
 
 
+def test_who_was_never_seen_owes_what_it_may_have_taken_until_that_is_not_there() -> None:
+    leaving = Leaving()
+    leaving.ended(A, MiB(0), Seconds(3.0), most=MiB(4000))
+    assert leaving.is_owed
+
+    assert leaving.foreign_of(MiB(3500), MiB(500)) == 500
+    assert leaving.is_owed
+    assert leaving.foreign_of(MiB(500), MiB(500)) == 500
+
+    assert not leaving.is_owed
+    assert news(leaving) == {}, "nobody was told that it held any"
+    assert not leaving
+
+
 def test_others_who_take_it_meanwhile_are_seen_beyond_what_it_held() -> None:
     leaving = Leaving()
     leaving.ended(A, MiB(1000), Seconds(3.0))
