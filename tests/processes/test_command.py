@@ -129,3 +129,10 @@ def test_a_port_is_proved_where_the_child_itself_has_it(
     spec = replace(LLAMA, argv=argv, upstream=upstream)
 
     assert launch(spec, 21000, nonce="n", base=ENV).proves_port == proves
+
+
+def test_a_key_whose_model_has_an_odd_name_is_told_as_it_is_found_in_the_file() -> None:
+    odd = ModelSpec(id=ModelId("my model.v1"), argv=())
+
+    with pytest.raises(ChildError, match=r'^models\."my model\.v1"\.cmd is empty'):
+        launch(odd, 5800, nonce="n", base={})
