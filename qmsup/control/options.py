@@ -77,18 +77,16 @@ def timeout(default: float) -> Callable[[_Function], _Function]:
     )
 
 
-def ttl(
-    *, required: bool = False, default: float | None = None
-) -> Callable[[_Function], _Function]:
-    """The option `--ttl S`, of a lease."""
+def ttl(default: float | None = None) -> Callable[[_Function], _Function]:
+    """The option `--ttl S`, of a lease; without a default it has to be said."""
+    # To click a default of None is one, and what is required is there then.
+    given = {"required": True} if default is None else {"default": default, "show_default": True}
     return click.option(
         "--ttl",
         type=click.FloatRange(min=0, min_open=True),
-        required=required,
-        default=default,
-        show_default=True,
         metavar="S",
         help="Seconds until it ends by itself.",
+        **given,
     )
 
 

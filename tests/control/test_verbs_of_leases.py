@@ -28,7 +28,12 @@ def test_a_lease_prints_its_id_alone(scheduler: StandInScheduler, qmsup: Run) ->
 
 
 @pytest.mark.parametrize(
-    "arguments", [("lease", "m", "--ttl", "60"), ("lease", "m", "--purpose", "x", "--ttl", "0")]
+    "arguments",
+    [
+        ("lease", "m", "--ttl", "60"),
+        ("lease", "m", "--purpose", "x"),
+        ("lease", "m", "--purpose", "x", "--ttl", "0"),
+    ],
 )
 def test_a_lease_without_purpose_or_time_is_a_usage_error(
     arguments: tuple[str, ...], qmsup: Run

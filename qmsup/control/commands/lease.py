@@ -10,7 +10,7 @@ from qmsup.wire import bodies, codec
 
 @click.command("lease")
 @click.argument("model")
-@options.ttl(required=True)
+@options.ttl()
 @click.option("--purpose", required=True, metavar="T", help="What for, in a few words.")
 @click.option("--owner", envvar="USER", default="", help="Whose it is.  [env: USER]")
 @options.as_json

@@ -135,7 +135,8 @@ def _obstacles(
 
 def _of_ready(state: State, model: Model, now: Seconds) -> Iterator[str]:
     if len(model.leases) >= model.limit:
-        yield f"all {wording.counted(model.limit, 'place')} of {model.id} are in use"
+        places = "the one place" if model.limit == 1 else f"all {model.limit} places"
+        yield f"{places} of {model.id} {'is' if model.limit == 1 else 'are'} in use"
     for target in locked_out(state) if model.running_spec.renders else ():
         yield f"a load is in the way: {_swap(state.swaps[target], now)}"
 

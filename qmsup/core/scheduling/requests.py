@@ -205,7 +205,7 @@ def _full(state: State, waiter: Waiter) -> Refusal | None:
     if line.size >= state.spec.scheduler.line_max:
         return Refusal(
             code=Code.LINE_FULL,
-            message=f"{line.size} requests wait already, over all models",
+            message=f"{wording.waiting(line.size)} already, over all models",
             retry_after=_until_a_turn(state, waiter.case.model),
         )
     model = state.models[waiter.case.model]
@@ -213,7 +213,9 @@ def _full(state: State, waiter: Waiter) -> Refusal | None:
     if model.spec.queue_max is not None and waits >= model.spec.queue_max:
         return Refusal(
             code=Code.QUEUE_FULL,
-            message=f"{waits} requests wait already for model {str(model.id)!r}",
+            message=f"{wording.waiting(waits)} already for model {str(model.id)!r}"
+            if waits
+            else f"model {str(model.id)!r} cannot be had at once, and its queueMax of 0 lets nobody wait",
             retry_after=_until_a_turn(state, model.id),
         )
     return None

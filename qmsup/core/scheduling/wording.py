@@ -51,6 +51,11 @@ def counted(number: int, what: str) -> str:
     return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
+def waiting(number: int) -> str:
+    """`1 request waits`, `2 requests wait`."""
+    return f"{counted(number, 'request')} {'waits' if number == 1 else 'wait'}"
+
+
 def span(seconds: Seconds) -> str:
     """`0.812 s`, `75.3 s`, `12 min`."""
     if seconds < 10:  # noqa: PLR2004 - from here on nobody counts milliseconds

@@ -38,6 +38,16 @@ def test_a_ready_model_tells_its_places_and_who_has_them() -> None:
     assert (standing.evicts, standing.reasons, standing.obstacles) == ((), (), ())
 
 
+def test_a_model_with_one_place_has_that_in_the_way() -> None:
+    desk = Desk(spec_of("a", slots=1))
+    desk.play("""
+        r1 asks a -> load a1, loading r1
+        a1 ready  -> grant r1
+        """)
+
+    assert of(desk, "a").obstacles == ("the one place of a is in use",)
+
+
 def test_a_full_model_has_its_own_places_in_the_way() -> None:
     desk = desk_after("r1 asks a", "a1 ready", "r2 asks a", "at 1", "r3 asks a", "at 2")
 

@@ -216,3 +216,19 @@ def test_only_the_last_few_answers_are_remembered() -> None:
 
     assert len(recent) == 4096
     assert (recent.get(0), recent.get(4999)) == (None, "y")
+
+
+def test_a_full_line_says_how_many_wait_and_of_none_why_none_may() -> None:
+    desk = Desk(bounded(spec_of("a b", slots=1), a=1, b=0))
+    desk.play("""
+        r1 asks a -> load a1, loading r1
+        a1 ready  -> grant r1
+        r2 asks a -> r2 at 1
+        r3 asks a -> refuse r3 queue_full
+        """)
+    assert refusal(desk).message == "1 request waits already for model 'a'"
+
+    desk.play("r4 asks b -> refuse r4 queue_full")
+    assert refusal(desk).message == (
+        "model 'b' cannot be had at once, and its queueMax of 0 lets nobody wait"
+    )

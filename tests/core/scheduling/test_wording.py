@@ -25,6 +25,7 @@ def test_lists_are_cut_and_things_are_counted() -> None:
         "1 request",
         "2 requests",
     )
+    assert (wording.waiting(1), wording.waiting(2)) == ("1 request waits", "2 requests wait")
 
 
 @pytest.mark.parametrize(
