@@ -87,7 +87,7 @@ def _remarks(figures: Figures) -> list[str]:
         remarks.append(f"{figures.unanswered} never answered")
     if figures.failed_loads or figures.aborted_loads:
         remarks.append(
-            f"{figures.failed_loads} loads failed, {figures.aborted_loads} were given up"
+            f"loads that failed: {figures.failed_loads}; that were given up: {figures.aborted_loads}"
         )
     return remarks
 

@@ -111,8 +111,8 @@ class _Pair:
 
     def full(self) -> Full:
         key = f"hosts.{key_text(self.host)}.models.{key_text(self.model)}.queueMax"
-        told = f"host {self.host} serves {len(self.holders)} requests for {self.model} and {len(self.line)} wait"
-        message = f"{told}, as many as {key} allows: try again later"
+        told = f"host {self.host} is full: of {self.model} it serves {len(self.holders)}, and {len(self.line)}"
+        message = f"{told} wait, as many as {key} allows: try again later"
         return Full(refusal=Refusal(code=Code.QUEUE_FULL, message=message))
 
     @override

@@ -79,6 +79,11 @@ class Course:
         return via or self.where
 
     @property
+    def told(self) -> str:
+        """The host as clients are told of it, where it is not there: another machine by its name, too."""
+        return self.where if self.remote is None else f"{self.remote.name} at {self.where}"
+
+    @property
     def turn(self) -> int:
         """How often this host was tried before."""
         return self._tries - 1

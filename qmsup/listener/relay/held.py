@@ -261,9 +261,9 @@ class Held:
             if course.may_try_again:
                 self._pause.begin(_RETRY_PAUSE, self._connect_again)
             else:
-                self._give_up_on(f"{course.where} refuses connections", is_unheard=True)
+                self._give_up_on(f"{course.told} refuses connections", is_unheard=True)
             return
-        said = "the connection broke" if is_made else f"no connection to {course.where}"
+        said = "the connection broke" if is_made else f"no connection to {course.told}"
         self._give_up_on(f"{said} ({error.strerror or error})")
 
     def _begin_tunnel(self, said: bytes) -> None:

@@ -55,9 +55,11 @@ def test_a_peer_gets_the_request_under_its_path_with_its_key_and_no_scheduler_is
 
 
 def test_a_peer_that_is_not_there_is_told_of(engine: Relaying) -> None:
-    with engine.hold(_for(f"127.0.0.1:{free_port()}")) as client:
+    port = free_port()
+    with engine.hold(_for(f"127.0.0.1:{port}")) as client:
         said = read_until(client, b"refuses connections")
 
+    assert f": far at 127.0.0.1:{port} refuses connections".encode() in said
     assert said.startswith(b"HTTP/1.1 502 ")
 
 
