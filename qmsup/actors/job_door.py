@@ -117,6 +117,8 @@ class Visitor:
 
     def is_gone(self) -> bool:
         """Whether who came has left, after a whole request."""
+        if self._sock.fileno() < 0:  # it was sent away
+            return True
         poll = select.poll()
         poll.register(self._sock, select.POLLRDHUP)
         return any(event & _GONE for _, event in poll.poll(0))

@@ -7,7 +7,8 @@ as soon as somebody else needs the place. A worker that was frozen so long comes
 import json
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 
 from qmsup import open_files
@@ -25,6 +26,10 @@ _WHOLE_WITHIN = Seconds(60.0)
 _SHUT_FOR = Seconds(1.0)
 """Where this process has no descriptor left."""
 _JSON = "application/json"
+_BUG = Refusal(
+    code=Code.INTERNAL_ERROR,
+    message="a bug of qmsup met this request: see the log of the scheduler",
+)
 
 _log = Log("jobs")
 
@@ -95,6 +100,16 @@ class Visitors:
         self._begin_to_wait(visitor)
         self._go_on(visitor)
 
+    @contextmanager
+    def remembering(self, visitor: Visitor) -> Iterator[None]:
+        """Where this breaks, who waits for us is refused: it would wait for ever, and keep its place."""
+        try:
+            yield
+        except Exception:
+            if visitor not in self._until:
+                self.refuse(visitor, _BUG)
+            raise
+
     def part(self, visitor: Visitor) -> None:
         """Hang up. May be repeated."""
         if visitor not in self._all:
@@ -162,7 +177,12 @@ class Visitors:
         if visit is not None:
             self._inbox.forget(visitor.fileno())
             del self._until[visitor]
-            self._serve(visitor, visit)
+            try:
+                with self.remembering(visitor):
+                    self._serve(visitor, visit)
+            except Exception:
+                visit.body.close()
+                raise
 
     def _go_on(self, visitor: Visitor) -> None:
         if visitor not in self._all:

@@ -8,6 +8,7 @@ import socket
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from http import HTTPStatus
 from pathlib import Path
 from types import TracebackType
@@ -20,7 +21,7 @@ from typing_extensions import override
 from qmsup.actors import mishaps
 from qmsup.actors.inbox import PollingInbox, TimeIsUp
 from qmsup.actors.job_book import JobBook, JobRecord
-from qmsup.actors.job_calls import Calls, Turn
+from qmsup.actors.job_calls import Calls, Ended, Turn
 from qmsup.actors.job_door import Visit, Visitor
 from qmsup.actors.job_news import (
     BeginJob,
@@ -250,27 +251,21 @@ class JobWatcher(pykka.ThreadingActor):
             length=visit.length,
             content_type=visit.content_type,
         )
-        self._calls.start(wanted, _BEGUN_WITHIN, lambda answer: self._begun(errand, given, answer))
+        self._ask(errand.visitor, wanted, _BEGUN_WITHIN, partial(self._begun, errand, given))
 
     def _begun(self, errand: _Errand, given: LeaseGiven, answer: Answered | Unanswered) -> None:
         visitor = errand.visitor
-        begun = job_answers.begun(answer) if isinstance(answer, Answered) else None
-        if begun is not None and isinstance(answer, Answered):
-            record = JobRecord(
-                id=job_id(given.lease, begun.theirs),
-                theirs=begun.theirs,
-                lease=given.lease,
-                model=given.model,
-                incarnation=given.incarnation,
-                upstream=given.upstream,
-                kind=errand.kind,
-                request=errand.visit.request,
-            )
-            text = job_answers.named(begun.document, record.id, job_path(record.id))
-            self._servers[record.lease] = errand.visit.server
-            self._rounds.watch(record, text)  # first: who reads the id may ask for it at once
-            self._visitors.answer(visitor, answer.status, _JSON, text)
-            return
+        try:
+            begun = job_answers.begun(answer) if isinstance(answer, Answered) else None
+            if begun is not None and isinstance(answer, Answered):
+                text = self._watch(errand, given, begun)
+                self._visitors.answer(visitor, answer.status, _JSON, text)
+                return
+        except Exception:
+            self._servers.pop(given.lease, None)
+            self._report(EndJob(lease=given.lease))
+            self._end_turn(errand.visit.server)
+            raise
         self._report(EndJob(lease=given.lease))
         self._end_turn(errand.visit.server)
         if isinstance(answer, Answered) and answer.status not in _SUCCESS:
@@ -282,13 +277,37 @@ class JobWatcher(pykka.ThreadingActor):
         message = f"the server of model {given.model}: {because}"
         self._visitors.refuse(visitor, Refusal(code=Code.UPSTREAM_FAILED, message=message))
 
+    def _watch(self, errand: _Errand, given: LeaseGiven, begun: job_answers.Begun) -> bytes:
+        """It is a job now; its first document."""
+        record = JobRecord(
+            id=job_id(given.lease, begun.theirs),
+            theirs=begun.theirs,
+            lease=given.lease,
+            model=given.model,
+            incarnation=given.incarnation,
+            upstream=given.upstream,
+            kind=errand.kind,
+            request=errand.visit.request,
+        )
+        text = job_answers.named(begun.document, record.id, job_path(record.id))
+        self._servers[record.lease] = errand.visit.server
+        self._rounds.watch(record, text)  # first: who reads the id may ask for it at once
+        return text
+
     def _cancel(self, visitor: Visitor, record: JobRecord) -> None:
         wanted = Wanted(
             upstream=record.upstream, method="POST", target=job_path(record.theirs) + _CANCEL
         )
-        self._calls.start(
-            wanted, _CANCELLED_WITHIN, lambda answer: self._cancelled(visitor, record, answer)
-        )
+        self._ask(visitor, wanted, _CANCELLED_WITHIN, partial(self._cancelled, visitor, record))
+
+    def _ask(self, visitor: Visitor, wanted: Wanted, within: Seconds, on_end: Ended) -> None:
+        """Ask a server on behalf of a visitor."""
+
+        def end(answer: Answered | Unanswered) -> None:
+            with self._visitors.remembering(visitor):
+                on_end(answer)
+
+        self._calls.start(wanted, within, end)
 
     def _cancelled(
         self, visitor: Visitor, record: JobRecord, answer: Answered | Unanswered

@@ -13,11 +13,12 @@ import pytest
 import requests
 
 from qmsup import places as folders
-from qmsup.actors import job_visitors
+from qmsup.actors import job_visitors, mishaps
 from qmsup.actors.job_book import KEPT_FOR, JobBook, JobRecord
 from qmsup.actors.job_news import BeginJob, EndJob, KeepJob, LeaseEnded, LeaseRefused
 from qmsup.errors import Code, Refusal
 from qmsup.ids import LeaseId
+from qmsup.upstream import job_answers
 from tests.support.box import until
 from tests.support.watching_jobs import FIRST, PAINT, SdServer, WatchedJobs, watched
 
@@ -402,3 +403,29 @@ def test_a_job_is_forgotten_some_time_after_its_end() -> None:
     with closing(jobs):
         until(lambda: not list(folders.jobs_dir().iterdir()))
     assert jobs.wishes == []
+
+
+def test_who_asks_what_meets_a_bug_is_refused() -> None:
+    """`//[` is no address, which is not said by an answer of ours."""
+    mishaps.forget()
+    with watched() as (jobs, _server):
+        status, told = jobs.ask("GET", "//[")
+
+        assert (status, told["error"]["code"]) == (500, "internal_error")
+    mishaps.forget()
+
+
+def test_a_job_whose_server_says_what_meets_a_bug_is_let_go_of_and_the_next_one_begins(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mishaps.forget()
+    with watched() as (jobs, server):
+        with monkeypatch.context() as patch:
+            patch.setattr(job_answers, "named", lambda *_: 1 / 0)
+            status, told = jobs.ask("POST", "/sdcpp/v1/img_gen", _JOB)
+            assert (status, told["error"]["code"]) == (500, "internal_error")
+            until(lambda: len(jobs.told(EndJob)) == 1)
+
+        server.finish()
+        assert jobs.begin(seconds=0)
+    mishaps.forget()
