@@ -120,6 +120,9 @@ def _raw_path(environ: Environ) -> str:
 def _split(path: str, catalog: Catalog) -> tuple[ModelSpec, str]:
     """The model that a path begins with, and what remains. The longest name counts: names may hold slashes."""
     segments = path.split("/")
+    if not path.strip("/"):
+        message = f"name a model: {PREFIX}MODEL/PATH; GET /v1/models lists what this port has"
+        raise RequestError(Refusal(code=Code.MODEL_NOT_FOUND, message=message))
     for count in range(min(len(segments), catalog.most_slashes + 1), 0, -1):
         name = unquote("/".join(segments[:count]))
         if catalog.find(name) is not None:

@@ -1,10 +1,9 @@
 """Names of models, as a trace or the command line has them: whether they are configured, and what to say if not."""
 
 from collections.abc import Mapping
-from difflib import get_close_matches
 from pathlib import Path
 
-from qmsup.core.scheduling.unknown import peer_of
+from qmsup.core.scheduling.unknown import near_names, peer_of
 from qmsup.spec import Spec
 
 _MOST = 12
@@ -24,7 +23,7 @@ def why_unknown(name: str, spec: Spec) -> str | None:
     if (peer := peer_of(spec, name)) is not None:
         return f"{name!r} is the peer {peer}'s, and no scheduler of this box decides about it"
     aliases = (alias for model in spec.models.values() for alias in model.aliases)
-    near = get_close_matches(name, (*spec.models, *aliases), n=1)
+    near = near_names(name, (*spec.models, *aliases), most=1)
     hint = f"did you mean {near[0]!r}?" if near else f"there are {_listed(tuple(spec.models))}"
     return f"no model {name!r} is configured; {hint}"
 

@@ -103,7 +103,6 @@ def test_what_is_nobody_is_named() -> None:
 
     assert (answer.status, answer.code) == (404, "model_not_found")
     assert "did you mean chat" in answer.error["message"]
-    assert _answer("GET", "/upstream/").status == 404
     assert _answer("GET", "/upstream").status == 404
     assert _answer("GET", "/%75pstream/chat/x").status == 404
 
@@ -216,3 +215,11 @@ def test_paths_may_load_nothing() -> None:
     assert not loads_nothing_at("/ws/x")
     assert not loads_nothing_at("/?x=a.js")
     assert not loads_nothing(_order("GET", "/upstream/chat/a.js"), ())
+
+
+@pytest.mark.parametrize("target", ["/upstream/", "/upstream//"])
+def test_without_a_model_the_path_is_said_how_to_name_one(target: str) -> None:
+    answer = _answer("GET", target)
+
+    assert (answer.status, answer.code) == (404, "model_not_found")
+    assert "/upstream/MODEL/PATH" in answer.error["message"]

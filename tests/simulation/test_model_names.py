@@ -29,6 +29,7 @@ def test_with_a_model_that_is_configured_nothing_is_wrong(name: str) -> None:
     {
         "caht": "no model 'caht' is configured; did you mean 'chat'?",
         "gpt4o": "no model 'gpt4o' is configured; did you mean 'gpt-4o'?",
+        "CHAT": "no model 'CHAT' is configured; did you mean 'chat'?",
         "zzz": "no model 'zzz' is configured; there are chat",
         "big": "'big' is the peer far's, and no scheduler of this box decides about it",
     }.items(),

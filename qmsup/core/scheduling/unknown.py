@@ -1,5 +1,6 @@
 """Names that no model of this box has: whose they are, and what reads alike."""
 
+from collections.abc import Iterable
 from difflib import get_close_matches
 
 from qmsup.core.scheduling.state import State
@@ -27,6 +28,12 @@ def peer_of(spec: Spec, name: str) -> HostName | None:
     )
 
 
+def near_names(name: str, known: Iterable[str], most: int) -> list[str]:
+    """Those of the known names that read like this one, the nearest first; in capitals they do, too."""
+    by_lower = {each.lower(): str(each) for each in known}
+    return [by_lower[near] for near in get_close_matches(name.lower(), by_lower, n=most)]
+
+
 def _hint(state: State, name: ModelId) -> str:
     peer = peer_of(state.spec, name)
     if peer is not None:
@@ -34,5 +41,5 @@ def _hint(state: State, name: ModelId) -> str:
     if RouteName(name) in state.spec.routes:
         return ": it is a route; name a model that it leads to"
     known = [model.id for model in state.models.values() if not model.is_removed]
-    near = get_close_matches(name, known, n=3)
-    return f"; did you mean {', '.join(repr(str(n)) for n in near)}?" if near else ""
+    near = near_names(name, known, most=3)
+    return f"; did you mean {', '.join(map(repr, near))}?" if near else ""
