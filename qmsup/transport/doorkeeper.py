@@ -54,7 +54,8 @@ class Doorkeeper:
         self._socket = zmq_socket
         self._path = endpoint.removeprefix("ipc://")
         self._aside = _aside(self._path)
-        self._aside.unlink(missing_ok=True)  # of a process that was killed in such a moment
+        with suppress(OSError):  # of a process that was killed in such a moment
+            self._aside.unlink()
         self._opening: threading.Timer | None = None
         self._most = open_files.at_most(2 * MOST) // 2 if most is None else most
         self._connected: dict[int, None] = {}
