@@ -89,7 +89,7 @@ class _AnyEnvironment(dict[str, str]):
 
 
 def _preface(name: str, root: Value, remarks: tuple[str, ...]) -> str:
-    lines = [f"# Made from {name}, a file of llama-swap, by `qmsup import`."]
+    lines = [f"# Made from {name} by `qmsup import`."]
     wanted = dict.fromkeys(_variables(root))
     if wanted:
         lines.append(f"# It needs these variables where qmsup starts: {', '.join(wanted)}.")

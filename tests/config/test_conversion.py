@@ -29,7 +29,7 @@ def test_what_is_left_out_is_said_at_the_top() -> None:
 
     ours = converted(text, name="old.yaml", env={})
 
-    assert ours.startswith("# Made from old.yaml, a file of llama-swap, by `qmsup import`.\n")
+    assert ours.startswith("# Made from old.yaml by `qmsup import`.\n")
     assert "# - line 1: captureBuffer: has no effect" in ours
 
 
