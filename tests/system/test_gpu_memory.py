@@ -4,10 +4,13 @@ The driver library is a fake one; everything from there on is real.
 """
 
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
+from qmsup.actors.replay import lives_in, replay
+from qmsup.core.scheduling.events import CeilingChanged
 from tests.fakes.gpu import FakeCard, FakeGpu, State
 from tests.support.box import Box, fake, serving, until
 from tests.support.gpu import environment, holding
@@ -165,3 +168,18 @@ def test_a_driver_that_hangs_delays_nobody(box: Box, gpu: FakeGpu) -> None:
 
     assert "has not answered" in memory(box)["because"]
     assert box.chat("b").status_code == 200
+
+
+def test_what_was_decided_by_what_was_read_can_be_replayed(box: Box, tmp_path: Path) -> None:
+    for model in ("a", "b", "c"):
+        assert box.chat(model).status_code == 200
+    until(lambda: box.model("c")["vram_measured_mib"])
+    dumped = tmp_path / "journal"
+
+    assert box.run("explain", "--dump", str(dumped)).returncode == 0
+
+    life = lives_in(dumped.read_bytes().splitlines())[-1]
+    assert life.gap == ""
+    readings = [each.event for each in life.turns if isinstance(each.event, CeilingChanged)]
+    assert any(reading.held for reading in readings)
+    assert [*replay(life)] == []
