@@ -58,6 +58,7 @@ def status(state: State, life: Life) -> dict[str, object]:
         "version": __version__,
         "since": life.since,
         "config": str(life.config),
+        "draining": state.is_draining,
         "listeners": [
             {
                 "name": listener.name,
@@ -76,6 +77,7 @@ def ps(state: State, spec: Spec, now: Seconds, seen: Reading = _NOTHING_SEEN) ->
     """Every model, and the memory."""
     return {
         "models": [_row(view, seen) for view in views.models(state, spec, now)],
+        "draining": state.is_draining,
         "vram_budget_mib": spec.vram_budget,
         "memory": memory(seen),
     }

@@ -36,7 +36,9 @@ from qmsup.log import Log
 from qmsup.spec import LOCAL, Spec
 from qmsup.units import Seconds
 
-_DRAINING = "this box is being drained: it finishes what it has and takes no more"
+_DRAINING = (
+    "this box is being drained: it finishes what it has and takes no more until `qmsup undrain`"
+)
 _ENDING = "qmsup is ending: try again in a moment"
 _RETRY = Seconds(2.0)
 

@@ -15,6 +15,9 @@ from qmsup.wire import bodies, codec
 
 _Function = TypeVar("_Function", bound=Callable[..., object])
 
+DRAINING = "draining: no new work is taken until `qmsup undrain`, restarts do not end it"
+"""What an operator has to see of a box that refuses everybody."""
+
 as_json = click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON.")
 
 

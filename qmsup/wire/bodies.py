@@ -49,6 +49,7 @@ class Status(msgspec.Struct, kw_only=True, frozen=True):
     version: str = ""
     since: float | None = None
     config: str = ""
+    draining: bool = False
     listeners: tuple[Worker, ...] = ()
     mishaps: tuple[Mishap, ...] = ()
 
@@ -135,6 +136,7 @@ class Ps(msgspec.Struct, kw_only=True, frozen=True):
     """The answer to `ps`: every configured model, in the order of the file."""
 
     models: tuple[Model, ...] = ()
+    draining: bool = False
     vram_budget_mib: int | None = None
     memory: Memory = Memory()
 

@@ -127,6 +127,17 @@ def test_a_model_whose_size_is_not_known_has_none(desk: Desk) -> None:
     assert rows(desk)["b"]["vram_mib"] is None
 
 
+def test_a_box_that_is_drained_says_so(desk: Desk) -> None:
+    def told() -> list[object]:
+        state = desk.scheduler.state
+        bodies = (answers.status(state, LIFE), answers.ps(state, state.spec, Seconds(0.0)))
+        return [body["draining"] for body in bodies]
+
+    assert told() == [False, False]
+    desk.say("close x")
+    assert told() == [True, True]
+
+
 def test_the_command_that_runs_is_told_with_its_port() -> None:
     argv = ("llama-server", "-m", "my model.gguf", "--port", "${PORT}")
     desk = Desk(Spec(models={A: ModelSpec(id=A, argv=argv)}))

@@ -45,6 +45,7 @@ def test_status_tells_the_process_and_its_workers(
         "epoch": EPOCH,
         "version": qmsup.__version__,
         "config": str(places / "config.yaml"),
+        "draining": False,
         "listeners": [
             {
                 "name": "main",
@@ -112,7 +113,7 @@ def test_running_tells_the_models_that_have_a_child(
     assert row == {
         "model": "m",
         "state": "ready",
-        "cmd": shlex.join(QUICK.argv),
+        "cmd": shlex.join(QUICK.argv).replace("'${PORT}'", f"{row['port']}"),
         "proxy": f"http://{granted.upstream}",
         "ttl": 0,
         "name": "The Model",

@@ -192,6 +192,17 @@ def test_status_tells_the_scheduler_and_its_workers(
     assert json.loads(qmsup("status", "--json").out) == STATUS
 
 
+def test_status_and_ps_say_that_a_box_takes_no_work(
+    scheduler: StandInScheduler, qmsup: Run
+) -> None:
+    says = "draining: no new work is taken until `qmsup undrain`, restarts do not end it"
+    scheduler.says("status", {**STATUS, "draining": True})
+    scheduler.says("ps", {"models": [], "draining": True})
+
+    assert says in qmsup("status").out.splitlines()
+    assert says in qmsup("ps").out.splitlines()
+
+
 @pytest.mark.parametrize(
     ("times", "often"), [(1, "once, 1m30s ago"), (3, "3 times, the last 1m30s ago")]
 )

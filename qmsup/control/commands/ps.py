@@ -49,7 +49,8 @@ def command(*, as_json: bool, timeout: float) -> None:
         return
     ps = codec.read_body(answer, bodies.Ps)
     table.show(_COLUMNS, [_row(model) for model in ps.models])
-    notes = [f"{model.name}: {model.error}" for model in ps.models if model.error]
+    notes = [options.DRAINING] if ps.draining else []
+    notes += [f"{model.name}: {model.error}" for model in ps.models if model.error]
     if ps.vram_budget_mib is not None:
         notes.append(f"VRAM budget {table.memory(ps.vram_budget_mib)}")
     notes += _of_memory(ps.memory)

@@ -37,6 +37,8 @@ def command(*, as_json: bool, timeout: float) -> None:
         f" version {status.version}, up {table.duration(up)}"
     )
     click.echo(f"config {table.text_of(status.config)}")
+    if status.draining:
+        click.echo(options.DRAINING)
     for mishap in status.mishaps:
         ago = table.duration(time.time() - mishap.last)
         often = "once," if mishap.times == 1 else f"{mishap.times} times, the last"

@@ -56,7 +56,7 @@ Verdict = Serves | Joins | Starts | Waits | Refuses
 
 DRAINING = Refusal(
     code=Code.DRAINING,
-    message="this box is being drained: it finishes what it has and takes no more",
+    message="this box is being drained: it finishes what it has and takes no more until `qmsup undrain`",
     retry_after=Seconds(30.0),
 )
 

@@ -19,6 +19,12 @@ def asked(state: State, event: DrainAsked) -> None:
     state.answer(event.ask, text=words)
 
 
+def tell_again(state: State) -> None:
+    """At the start: it has been drained since before, which whoever sees everybody refused has to find out."""
+    if state.is_draining:
+        state.record("box.draining", because="as before")
+
+
 def _drain(state: State) -> None:
     """Whoever stands in the line is refused when that is looked at; here it is who has left it for a swap."""
     state.is_draining = True

@@ -7,7 +7,7 @@ be in the middle of an answer. What is ready is granted meanwhile.
 
 from dataclasses import replace
 
-from qmsup.core.scheduling import leases, residency, ttl
+from qmsup.core.scheduling import draining, leases, residency, ttl
 from qmsup.core.scheduling.holds import Conversation
 from qmsup.core.scheduling.inheritance import AdoptedChild, KeptJob, Recovered
 from qmsup.core.scheduling.records import Child, Missing, Model, Phase
@@ -42,6 +42,7 @@ def begin(state: State, event: Recovered) -> None:
         ttl.watch(state, model)
     children = ", ".join(child.model for child in event.children)
     state.record("scheduler.recovered", because=children or "no child")
+    draining.tell_again(state)
 
 
 def heard_of(state: State, worker: WorkerId) -> None:

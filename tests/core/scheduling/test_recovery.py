@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from qmsup.core.scheduling import views
+from qmsup.core.scheduling.effects import Record
 from qmsup.core.scheduling.events import (
     ConfigApplied,
     ListenerJoined,
@@ -186,6 +187,8 @@ def test_order_holds_pins_and_draining_are_as_they_were() -> None:
     assert not state.is_draining
 
     drained = begun(Recovered(is_draining=True))
+    records = [effect.decision for effect in drained.effects if isinstance(effect, Record)]
+    assert records == ["scheduler.recovered", "box.draining"]
     drained.play("r1 asks a -> refuse r1 draining")
 
 
