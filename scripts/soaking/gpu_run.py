@@ -241,7 +241,8 @@ class _Run:
 
     def _judge(self) -> None:
         """Look at who was denied what, and by whose fault."""
-        denied = self._card.denied()[self._denials :]
+        of_all_rounds = self._card.denied()
+        denied = of_all_rounds[self._denials :]
         self._denials += len(denied)
         starts = {line["pid"]: line["time"] for line in self._box.decisions("child.starting")}
         for each in denied:
@@ -254,6 +255,10 @@ class _Run:
             )
         for fared in self._fared:
             if fared.status == 200 or (denied and fared.status in {0, 502, 503}):
+                continue
+            if fared.code == "model_unavailable" and of_all_rounds:
+                since = fared.began - of_all_rounds[-1].at
+                assert since < _TRIED_AGAIN_WITHIN_S, f"a client is still refused: {fared}"
                 continue
             assert fared.code == "insufficient_vram", f"a client ended as none may: {fared}"
             excused = self._around.excuses_refusal(fared.began, fared.ended)
