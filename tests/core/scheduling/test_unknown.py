@@ -34,7 +34,7 @@ def test_others_have_none(name: str) -> None:
     {
         "big": "there is no model 'big' on this box: it is the peer far's, which loads and stops it; ask there",
         "convo": "there is no model 'convo': it is a route; name a model that it leads to",
-        "smal": "there is no model 'smal'; did you mean 'small'?",
+        "smalx": "there is no model 'smalx'; did you mean 'small'?",
         "SMALL": "there is no model 'SMALL'; did you mean 'small'?",
         "zzz": "there is no model 'zzz'",
     }.items(),
