@@ -21,6 +21,8 @@ SHOWN_FOR = Seconds(60.0)
 """Whoever looked at a reading is likely to look again within this."""
 _SHARE = 10
 """Looking takes no more than one of so many parts of the time, unless a driver takes seconds for it."""
+_SHARE_OF_A_WAIT = 1
+"""Who waits for memory to come back waits for the next look: that is not long after a driver has been slow once."""
 
 
 def interval(
@@ -54,4 +56,5 @@ def interval(
         wish = NOW_AND_THEN
     else:
         wish = SELDOM
-    return Seconds(max(wish, min(SELDOM, _SHARE * took)))
+    share = _SHARE_OF_A_WAIT if is_settling else _SHARE
+    return Seconds(max(wish, min(SELDOM, share * took)))

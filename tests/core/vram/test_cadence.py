@@ -25,6 +25,7 @@ LOOKS = {
     "it comes back while another loads": ("s", True, NEVER, NEVER, 0.0, 0.05),
     "looking takes its time": ("s", False, NEVER, NEVER, 0.05, 0.5),
     "looking takes very long": ("s", False, NEVER, NEVER, 5.0, 10.0),
+    "it took its time, and memory comes back": ("s", True, NEVER, NEVER, 0.7, 0.7),
 }
 
 
