@@ -115,8 +115,8 @@ def test_a_budget_that_the_card_has_not_is_warned_of_once(
 
 def test_a_childs_life_from_its_load_to_the_last_of_its_memory(box: Telemetry) -> None:
     with running("sh", "-c", "sleep 60; true") as child:
-        box.watch(child_of(None, Stage.STARTING))
         box.tells(lambda event: event.free == 22500)
+        box.watch(child_of(None, Stage.STARTING))
         box.watch(child_of(child.pid, Stage.STARTING))
         box.sees(6500, {child.pid: 5000})
         assert box.tells(lambda event: 1 in event.held).held == {1: 5000}
