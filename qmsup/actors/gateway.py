@@ -158,6 +158,10 @@ class Gateway:
         else:
             self._send(receiver, message)
 
+    def send_gathered(self) -> None:
+        """Let what was told travel now: for who has more to do before the next wait."""
+        self._router.send_gathered()
+
     def answer(self, answer: Answer) -> None:
         """Carry the scheduler's answer to the control client that asked."""
         if answer.refusal is not None:

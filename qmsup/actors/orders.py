@@ -46,6 +46,10 @@ class Orders:
         self._remember = remember
         self._log = TurnLog(Log("decision"))
 
+    def write_log(self) -> None:
+        """Write down what was decided since the last time, once everybody else has been told."""
+        self._log.write()
+
     def carry_out(self, effect: Effect) -> None:
         """Do it, without waiting for its result: that comes back as an event."""
         match effect:

@@ -205,6 +205,7 @@ class SchedulerActor(pykka.ThreadingActor):
         # pykka cannot restart an actor: the process ends, and its supervisor starts a fresh one.
         _log.exception("scheduler.failed")
         self._processes.keep_children()  # the fresh one goes on with them
+        self._orders.write_log()
         self._on_break()
 
     @override
@@ -222,6 +223,9 @@ class SchedulerActor(pykka.ThreadingActor):
                 self._reload.begin(None)
             case _:
                 self._take_in(message)
+        # First whoever waits for an answer, then who reads of it, and at last who wakes up a thread beside this one.
+        self._gateway.send_gathered()
+        self._orders.write_log()
         self._watching.tell(self._core.state)
         self._set_alarm()
 

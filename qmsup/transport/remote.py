@@ -120,3 +120,7 @@ class Doors:
     def gather(self, identity: bytes, frame: bytes) -> None:
         """Queue one message for a worker, which is never so far away; see RouterSocket."""
         self._local.gather(identity, frame)
+
+    def send_gathered(self) -> None:
+        """Let that travel now."""
+        self._local.send_gathered()

@@ -98,7 +98,7 @@ class RouterSocket:
 
     def receive(self, limit: int = 200) -> list[tuple[bytes, list[bytes]]]:
         """What has come, at most `limit` multiparts, without waiting: (sender's identity, its frames)."""
-        self._send_gathered()
+        self.send_gathered()
         received: list[tuple[bytes, list[bytes]]] = []
         count = 0
         while len(received) < limit and count < _A_TURN and context.is_readable(self._socket):
@@ -120,7 +120,7 @@ class RouterSocket:
         Returns:
             False when it was not taken: the peer is gone, or has not read `peer_bound` messages.
         """
-        self._send_gathered()
+        self.send_gathered()
         return self._send((identity, frame))
 
     def gather(self, identity: bytes, frame: bytes) -> None:
@@ -130,12 +130,13 @@ class RouterSocket:
         """
         gathered = self._gathered
         if gathered and (gathered[0] != identity or len(gathered) > _TOGETHER):
-            self._send_gathered()
+            self.send_gathered()
         if not gathered:
             gathered.append(identity)
         gathered.append(frame)
 
-    def _send_gathered(self) -> None:
+    def send_gathered(self) -> None:
+        """Let what was gathered travel now: for who has more to do before the next wait."""
         if self._gathered:
             self._send(self._gathered)
             self._gathered.clear()
@@ -156,7 +157,7 @@ class RouterSocket:
 
     def close(self) -> None:
         """Unbind and close; what was sent is still delivered for a short linger."""
-        self._send_gathered()
+        self.send_gathered()
         for keeper in self.doorkeepers:
             keeper.close()
         self._socket.close()

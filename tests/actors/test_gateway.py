@@ -60,7 +60,7 @@ class Wired:
         self, effect: do.Grant | do.Refuse | do.Cut | do.LineMoved | do.TellLoading
     ) -> object:
         self.gateway.tell(effect)
-        self.router.receive()  # as before each wait: what was gathered goes out
+        self.gateway.send_gathered()
         return codec.decode_from_scheduler(self.next_to_peer())
 
 

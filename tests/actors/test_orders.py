@@ -84,6 +84,8 @@ def test_a_no_reaches_the_worker_and_the_log(
     desk.orders.carry_out(kind(cause=CAUSE, request=R, listener=WORKER, refusal=NO))
 
     assert isinstance(codec.decode_from_scheduler(desk.next_frame()), message)
+    assert caplog.records == [], "nobody waits for a line of the log"
+    desk.orders.write_log()
     (record,) = caplog.records
     assert record.message == event
     assert fields(record) == {"request": "q-1", "code": "model_unloaded", "cause": 7}
@@ -97,6 +99,7 @@ def test_places_are_told_without_a_word_in_the_log(
     desk.orders.carry_out(do.LineMoved(cause=CAUSE, listener=WORKER, places=((R, 2),)))
 
     assert codec.decode_from_scheduler(desk.next_frame()) == listening.Moved(places=((R, 2),))
+    desk.orders.write_log()
     assert caplog.records == []
 
 
@@ -117,6 +120,7 @@ def test_a_decision_is_one_line_of_the_log(desk: Desk, caplog: pytest.LogCapture
     desk.orders.carry_out(
         do.Record(cause=CAUSE, decision="swap.started", model=ModelId("c"), evicts=evicts)
     )
+    desk.orders.write_log()
 
     (record,) = caplog.records
     assert record.message == "swap.started"

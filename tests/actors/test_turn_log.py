@@ -16,6 +16,10 @@ def test_a_turn_of_thousands_of_decisions_is_told_in_part_and_the_next_one_again
     for turn in (7, 8):
         for number in range(5000):
             log.info("lease.adopted", cause=EventNumber(turn), request=number)
+    assert not caplog.records
+
+    log.write()
+    log.write()
 
     told = [(r.message, vars(r)["qmsup_fields"]["cause"]) for r in caplog.records]
     assert told == [

@@ -72,6 +72,9 @@ def test_gathered_messages_go_out_before_the_next_wait_in_order_to_each(net: Net
     assert frames_read(other, 1) == [b"c"]
     router.receive()
     assert frames_read(one, 1) == [b"d"]
+    router.gather(b"w-1", b"e")
+    router.send_gathered()
+    assert frames_read(one, 1) == [b"e"], "nor for that, if they are not to"
 
 
 def test_what_is_gathered_travels_together_and_not_in_any_number(net: Net) -> None:
