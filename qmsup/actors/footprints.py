@@ -16,6 +16,7 @@ from pathlib import Path
 
 from qmsup.core.scheduling.effects import Remember
 from qmsup.core.scheduling.events import SeenBy
+from qmsup.core.vram.load_log import LARGEST
 from qmsup.units import MiB
 
 _MOST = 4096
@@ -102,11 +103,16 @@ def find(connection: sqlite3.Connection, key: Key) -> Footprint | None:
         " WHERE model_file = ? AND files = ? AND arguments = ?",
         (key.model_file, key.files, key.arguments),
     ).fetchone()
-    if row is None or not all(isinstance(figure, int) for figure in row[:2]):
+    if row is None or not all(_is_size(figure) for figure in row[:2]):
         return None
     gpu, ram, source, measured = row
     seen_by = SeenBy.LOAD_LOG if source == SeenBy.LOAD_LOG else SeenBy.TELEMETRY
     return Footprint(gpu=MiB(gpu), ram=MiB(ram), seen_by=seen_by, measured=measured)
+
+
+def _is_size(figure: object) -> bool:
+    """Whether it can be one: whatever a hand or another release wrote there, a model must not be refused for it."""
+    return isinstance(figure, int) and 0 <= figure < LARGEST
 
 
 def _model_in(argv: Sequence[str]) -> str:

@@ -106,11 +106,12 @@ def test_old_figures_make_room_for_new_ones(
     database.close()
 
 
-def test_a_figure_that_is_none_is_not_believed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("told", ["'much'", "17592186040561", "-5"])
+def test_a_figure_that_is_none_is_not_believed(tmp_path: Path, told: str) -> None:
     database = open_state(tmp_path / "state.db")
     key = key_of(("server",))
     keep(database, key, measured(700))
-    database.execute("UPDATE footprints SET gpu_mib = 'much'")
+    database.execute(f"UPDATE footprints SET gpu_mib = {told}")
 
     assert find(database, key) is None
     database.close()

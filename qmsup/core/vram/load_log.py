@@ -8,12 +8,14 @@ import json
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from qmsup.units import MiB
 
+LARGEST = MiB(1024**3)
+"""No box has so much. A difference that went below zero is printed as such a number."""
 _LONGEST = 2000
 """Characters of a line that are looked at. No figure stands in a longer one, but prompts and templates do."""
 _BUFFER = re.compile(
@@ -31,8 +33,9 @@ _TABLE_ROW = re.compile(
     r"(?:\d+\s*=\s*-?\d+\s*\+\s*\(\s*)?(?P<self>\d+)\s*=\s*\d+\s*\+\s*\d+\s*\+\s*\d+"
 )
 _ROWS = '"fit_memory_breakdown"'
+_UNIT = "MiB"
 _PLAN = re.compile(
-    r"total params memory size = [\d.]+MB \(VRAM (?P<gpu>\d+(?:\.\d+)?)MB, RAM (?P<ram>\d+(?:\.\d+)?)MB\)"
+    r"total params memory size = [\d.]+ ?Mi?B \(VRAM (?P<gpu>\d+(?:\.\d+)?) ?Mi?B, RAM (?P<ram>\d+(?:\.\d+)?) ?Mi?B\)"
 )
 _HOST_NAMES = frozenset(("Host", "BLAS", "AMX"))
 
@@ -159,7 +162,7 @@ def _projection(lines: Iterable[str]) -> LoadFigures | None:
     latest: dict[str, float] = {}
     for line in lines:
         if _ROWS in line:
-            latest = dict(_rows_of(line)) or latest
+            latest = _rows_of(line) or latest
         elif _TABLE in line:
             latest = {}
         elif found := _TABLE_ROW.search(line):
@@ -167,18 +170,22 @@ def _projection(lines: Iterable[str]) -> LoadFigures | None:
     return _figures(Source.PROJECTION, latest) if latest else None
 
 
-def _rows_of(line: str) -> Iterator[tuple[str, float]]:
+def _rows_of(line: str) -> dict[str, float]:
+    """What is reckoned for each card and the host; nothing of a line that is torn, or of an unknown build."""
     try:
-        rows = json.loads(line[line.index("{") :])["data"]["rows"]
-        for row in rows:
-            yield str(row["name"]), float(int(row["self"]))
+        data = json.loads(line[line.index("{") :])["data"]
+        if data.get("unit", _UNIT) != _UNIT:
+            return {}
+        return {str(row["name"]): float(int(row["self"])) for row in data["rows"]}
     except (
         ArithmeticError,
         ValueError,
-        KeyError,
+        LookupError,
         TypeError,
-    ):  # torn, or of a build that we do not know
-        return
+        AttributeError,
+        RecursionError,
+    ):
+        return {}
 
 
 def _plan(lines: Iterable[str]) -> LoadFigures | None:
@@ -186,10 +193,15 @@ def _plan(lines: Iterable[str]) -> LoadFigures | None:
     if not found:
         return None
     gpu, ram = float(found[-1]["gpu"]), float(found[-1]["ram"])
+    if not (gpu < LARGEST and ram < LARGEST):
+        return None
     return LoadFigures(source=Source.PLAN, gpu=_whole(gpu), ram=_whole(ram))
 
 
-def _figures(source: Source, sums: Mapping[str, float]) -> LoadFigures:
+def _figures(source: Source, sums: Mapping[str, float]) -> LoadFigures | None:
+    """The sums by card; None where one cannot be, for the others are then none to build on either."""
+    if not all(0 <= size < LARGEST for size in sums.values()):
+        return None
     cards: dict[str, float] = defaultdict(float)
     ram = 0.0
     for name, size in sums.items():

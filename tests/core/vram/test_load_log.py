@@ -186,7 +186,11 @@ def test_the_last_projection_in_json_counts() -> None:
         '{"type":"fit_memory_breakdown","data":{"rows":[{"name":"CUDA0","self":1e999}]}}',
         '{"type":"fit_memory_breakdown","data":{"rows":[{"name":"CUDA0"}]}}',
         '{"type":"fit_memory_breakdown","data":[]}',
+        '{"type":"fit_memory_breakdown","data":{"rows":[{"name":"CUDA0","self":-5}]}}',
+        '{"type":"fit_memory_breakdown","data":{"rows":[{"name":"CUDA0","self":5},{"name":"CUDA1"}]}}',
+        '{"type":"fit_memory_breakdown","data":{"unit":"GiB","rows":[{"name":"CUDA0","self":5}]}}',
         '{"type":"fit_memory_breakdown","da',
+        '{"type":"fit_memory_breakdown","data":' + "[" * 1900,
         '"fit_memory_breakdown"',
     ],
 )
@@ -217,11 +221,14 @@ def test_what_was_allocated_goes_before_what_was_projected() -> None:
     assert figures.source is Source.BUFFERS
 
 
-def test_the_plan_of_an_image_server_is_read_in_mib() -> None:
+@pytest.mark.parametrize("unit", ["MB", " MB", " MiB"])
+def test_the_plan_of_an_image_server_is_read_in_mib(unit: str) -> None:
     plan = (
         "[INFO ] stable-diffusion.cpp:486  - total params memory size = 13145.92MB "
         "(VRAM 3827.08MB, RAM 9318.83MB): clip 9318.83MB(RAM), unet 3732.51MB(VRAM), vae 94.57MB(VRAM)"
     )
+
+    plan = plan.replace("MB", unit)
 
     assert read(plan) == LoadFigures(source=Source.PLAN, gpu=MiB(3828), ram=MiB(9319))
 
@@ -241,10 +248,33 @@ def test_a_log_without_figures_says_nothing(text: str) -> None:
     assert read(text) is None
 
 
+NOBODYS = {
+    "a buffer": "x: CUDA0 model buffer size = 10.00 MiB\nx: CUDA0 KV buffer size = {}.00 MiB",
+    "an encoder": "clip_ctx: CLIP using CUDA0 backend\nload_hparams: model size: {} MiB",
+    "a row": '{{"fit_memory_breakdown":1,"data":{{"rows":[{{"name":"CUDA0","self":{}}}]}}}}',
+    "a table": "memory breakdown [MiB]\n|   - CUDA0 (A) | 9 = 4 + ({} = 0 + 0 + 0) + 1 |",
+    "a plan": "total params memory size = 1.00MB (VRAM {}MB, RAM 0.00MB)",
+}
+
+
+@pytest.mark.parametrize("line", NOBODYS.values(), ids=NOBODYS)
+@pytest.mark.parametrize("size", ["17592186040561", "9" * 100, "9" * 400], ids=len)
+def test_a_size_that_no_box_has_is_believed_of_none(line: str, size: str) -> None:
+    assert read(line.format(size)) is None
+    assert read(line.format("500")) is not None
+
+
+def test_what_was_projected_stands_where_what_was_allocated_cannot_be() -> None:
+    figures = read(f"{ROWS % 19187}\nx: CUDA0 model buffer size = 17592186040561.00 MiB\n")
+
+    assert figures is not None
+    assert figures.source is Source.PROJECTION
+
+
 _WORDS = (
     *' \n\r:|=(){}"0.7',
     *("CUDA0", "CPU", "RPC[", "model ", "KV ", "buffer size = ", "1.5 MiB", "x: n_ctx = 5"),
-    *("memory breakdown [MiB]", "|   - CUDA0 |", ROWS % 5),
+    *("9" * 400, "memory breakdown [MiB]", "|   - CUDA0 |", ROWS % 5),
     *TWO_CARDS_OF_2024.split("\n"),
 )
 _PIECES = st.sampled_from(_WORDS)
