@@ -1,4 +1,4 @@
-"""Where messages of other processes become events, and effects become messages. Nothing else knows both.
+"""The scheduler actor's ear and mouth: frames of other processes become events, and effects become frames.
 
 The scheduler actor's inbox is the ROUTER socket itself, so this is plain translation in the actor's thread:
 no thread of its own, no queue.
@@ -7,66 +7,27 @@ no thread of its own, no queue.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import assert_never
 
 from qmsup.actors.askers import Askers, Replies
 from qmsup.actors.copies import Copy
-from qmsup.actors.routed_messages import Routed, routed_at_host, routed_of
-from qmsup.core.scheduling.effects import Answer, Cut, Grant, LineMoved, Recall, Refuse, TellLoading
+from qmsup.actors.routed_messages import Routed, routed_of
+from qmsup.actors.worker_messages import Greeted, ToWorker, arrived, greeted, message_of, said
+from qmsup.core.scheduling.effects import Answer, Grant
 from qmsup.core.scheduling.events import (
     Event,
-    GrantAccepted,
-    GrantDeclined,
-    LeaseReleased,
-    ListenerJoined,
-    LiveLease,
-    Outcome,
-    RequestAbandoned,
-    RequestArrived,
-    Use,
 )
-from qmsup.core.scheduling.lasting import UseLasted
 from qmsup.core.scheduling.views import Tally
 from qmsup.errors import Code, PeerError, Refusal
-from qmsup.ids import AskId, Epoch, HostName, LeaseId, ListenerName, RequestId, WorkerId
+from qmsup.ids import AskId, Epoch, ListenerName, WorkerId
 from qmsup.log import Log
-from qmsup.spec import LOCAL
 from qmsup.transport.remote import Doors
 from qmsup.transport.router import RouterSocket
-from qmsup.units import Seconds, ms_from_seconds, seconds_from_ms
 from qmsup.wire import codec, controlling, listening
 
-_OUTCOMES: Mapping[str, Outcome] = {outcome.value: outcome for outcome in Outcome}
 _PEERS = 1024
 """Names of peers kept ready: more than a box has workers."""
-_LONGEST_WAIT_MS = 366 * 24 * 3600 * 1000
 
 _log = Log("gateway")
-
-ToWorker = Grant | Recall | Refuse | Cut | LineMoved | TellLoading
-_AfterHello = (
-    listening.Ask
-    | listening.Leave
-    | listening.Accepted
-    | listening.Declined
-    | listening.Done
-    | listening.Lasts
-    | listening.Beat
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Greeted:
-    """A worker said hello. Its process is to be watched before the event is handled.
-
-    Attributes:
-        held: its requests that are at hosts of routes, this box among them, and where.
-        waiting: those that wait for one.
-    """
-
-    event: ListenerJoined
-    held: tuple[tuple[Routed, HostName], ...] = ()
-    waiting: tuple[Routed, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +85,12 @@ class Gateway:
             return None
         worker = WorkerId(_text(sender))
         if isinstance(message, listening.Hello):
-            return _greeted(worker, message)
+            return greeted(worker, message)
         if isinstance(message, listening.Beat):
             self._check_version(worker, message.configured)
         if isinstance(message, listening.Ask) and (way := message.routed) is not None:
-            return Heard(worker, routed_of(_arrived(worker, message), way))
-        return Heard(worker, _said(worker, message))
+            return Heard(worker, routed_of(arrived(worker, message), way))
+        return Heard(worker, said(worker, message))
 
     def welcome(self, worker: WorkerId) -> None:
         """Answer a greeting."""
@@ -152,7 +113,7 @@ class Gateway:
 
     def tell(self, effect: ToWorker) -> None:
         """Carry an effect to the worker it names. A worker that is gone is noticed elsewhere, by its process."""
-        receiver, message = effect.listener.encode(), _message_of(effect, self._epoch)
+        receiver, message = effect.listener.encode(), message_of(effect, self._epoch)
         if type(effect) is Grant:  # many may come of one event, or of many that were read together
             self._router.gather(receiver, codec.encode(message))
         else:
@@ -244,157 +205,3 @@ def _ignore(_listener: ListenerName, _requests: bytes) -> None:
 @lru_cache(maxsize=_PEERS)
 def _text(identity: bytes) -> str:
     return identity.decode("utf-8", "backslashreplace")
-
-
-def _greeted(worker: WorkerId, hello: listening.Hello) -> Greeted:
-    joined = ListenerJoined(
-        listener=worker,
-        name=hello.listener,
-        pid=hello.pid,
-        leases=tuple(_live(holding) for holding in hello.leases if holding.host == LOCAL),
-        waiting=tuple(_arrived(worker, w) for w in hello.waiting if w.routed is None),
-        lends=hello.lends,
-    )
-    return Greeted(
-        joined,
-        held=tuple(
-            (routed_at_host(worker, holding, way), HostName(holding.host))
-            for holding in hello.leases
-            if (way := holding.routed) is not None
-        ),
-        waiting=tuple(
-            routed_of(_arrived(worker, w), way)
-            for w in hello.waiting
-            if (way := w.routed) is not None
-        ),
-    )
-
-
-def _live(holding: listening.Holding) -> LiveLease:
-    return LiveLease(
-        request=holding.request,
-        model=holding.model,
-        incarnation=holding.incarnation,
-        hold=_seconds(holding.hold_ms),
-        conversation=holding.conversation,
-        client=holding.client,
-        waited=_waited(holding.waited_ms),
-    )
-
-
-def _arrived(worker: WorkerId, asked: listening.Ask | listening.Waiting) -> RequestArrived:
-    return RequestArrived(
-        request=asked.request,
-        listener=worker,
-        model=asked.model,
-        streaming=asked.streaming,
-        hold=_seconds(asked.hold_ms),
-        patience=_seconds(asked.patience_ms),
-        timeout=_seconds(asked.timeout_ms),
-        conversation=asked.conversation,
-        client=asked.client,
-        waited=_waited(asked.waited_ms),
-    )
-
-
-def _seconds(ms: int | None) -> Seconds | None:
-    return None if ms is None else seconds_from_ms(ms)
-
-
-def _waited(ms: int) -> Seconds:
-    """What a peer says of the past: it is told again, in a message that takes no number whatsoever."""
-    return seconds_from_ms(min(max(0, ms), _LONGEST_WAIT_MS))
-
-
-def _said(worker: WorkerId, message: _AfterHello) -> Event | Tally:
-    match message:
-        case listening.Ask():
-            return _arrived(worker, message)
-        case listening.Accepted():
-            return GrantAccepted(request=message.request)
-        case listening.Done() | listening.Lasts():
-            return _said_of_use(worker, message)
-        case listening.Leave():
-            return RequestAbandoned(request=message.request)
-        case listening.Declined():
-            return GrantDeclined(request=message.request)
-        case listening.Beat(waiting=waiting, held=held):
-            return Tally(waiting=waiting, held=held)
-        case _:
-            assert_never(message)
-
-
-def _said_of_use(
-    worker: WorkerId, message: listening.Done | listening.Lasts
-) -> LeaseReleased | UseLasted:
-    if isinstance(message, listening.Done):
-        return LeaseReleased(
-            lease=LeaseId(message.request),
-            outcome=_OUTCOMES.get(message.outcome, Outcome.UNKNOWN),
-            served=message.served,
-            uses=tuple(map(_use_of, message.uses)) if message.uses else (),
-        )
-    return UseLasted(
-        listener=worker,
-        request=message.request,
-        model=message.model,
-        incarnation=message.incarnation,
-        hold=_seconds(message.hold_ms),
-        conversation=message.conversation,
-        client=message.client,
-    )
-
-
-def _use_of(use: listening.Use) -> Use:
-    return Use(
-        request=use.request,
-        outcome=_OUTCOMES.get(use.outcome, Outcome.UNKNOWN),
-        served=use.served,
-        hold=_seconds(use.hold_ms),
-        conversation=use.conversation,
-        client=use.client,
-    )
-
-
-def _message_of(effect: ToWorker, epoch: Epoch) -> listening.FromScheduler:
-    match effect:
-        case Grant():
-            return listening.Granted(
-                request=effect.request,
-                epoch=epoch,
-                model=effect.model,
-                incarnation=effect.incarnation,
-                upstream=effect.upstream,
-                was_ready=effect.was_ready,
-                waited_ms=ms_from_seconds(effect.waited),
-                lent_ms=ms_from_seconds(effect.lent) if effect.lent else 0,
-            )
-        case Recall():
-            return listening.Recall()
-        case Refuse(refusal=refusal):
-            return listening.Refused(
-                request=effect.request,
-                code=refusal.code,
-                message=refusal.message,
-                retry_after_s=refusal.retry_after,
-            )
-        case Cut(refusal=refusal):
-            return listening.CutOff(
-                request=effect.request,
-                code=refusal.code,
-                message=refusal.message,
-                had_lapsed=effect.had_lapsed,
-            )
-        case LineMoved():
-            return listening.Moved(places=effect.places, was_ready=effect.was_ready)
-        case TellLoading(requests=requests):
-            return _promoted(requests)
-        case _:
-            assert_never(effect)
-
-
-def _promoted(requests: tuple[RequestId, ...]) -> listening.Loading | listening.Moved:
-    """That they left the line, in one message."""
-    if len(requests) == 1:
-        return listening.Loading(request=requests[0])
-    return listening.Moved(places=tuple((request, 0) for request in requests))

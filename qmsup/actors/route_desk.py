@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, assert_never
 import pykka
 
 from qmsup.actors.answers import BadQuestionError
-from qmsup.actors.gateway import Asked, Gateway, Greeted
+from qmsup.actors.gateway import Asked, Gateway
 from qmsup.actors.host_news import HostSeen, WatchHosts
 from qmsup.actors.hosts_shown import shown
 from qmsup.actors.routed_messages import Routed, granted_to, moved, refused
+from qmsup.actors.worker_messages import Greeted
 from qmsup.core.fleet.chooser import HostView
 from qmsup.core.fleet.dispatcher import Dispatcher
 from qmsup.core.fleet.wishes import Fails, Goes, Said, Stands, Wish

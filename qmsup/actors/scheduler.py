@@ -20,7 +20,7 @@ from qmsup.actors.config_reader import ConfigRead, ConfigRefused
 from qmsup.actors.copies import Copy
 from qmsup.actors.enduring import QuestionLost
 from qmsup.actors.feed import FeedActor, FeedWanted, Subscribed
-from qmsup.actors.gateway import Asked, Gateway, Greeted, Heard
+from qmsup.actors.gateway import Asked, Gateway, Heard
 from qmsup.actors.host_news import HostSeen
 from qmsup.actors.inbox import PollingInbox, TimeIsUp
 from qmsup.actors.job_desk import JobDesk
@@ -39,6 +39,7 @@ from qmsup.actors.state_store import StateOnDisk
 from qmsup.actors.tree import ProcessTree
 from qmsup.actors.verbs import Verbs
 from qmsup.actors.watching import Watching
+from qmsup.actors.worker_messages import Greeted
 from qmsup.actors.workers import Workers
 from qmsup.core.scheduling import invariants, views
 from qmsup.core.scheduling.effects import ArmWake, Refuse

@@ -7,7 +7,8 @@ import pytest
 
 from qmsup.actors import askers
 from qmsup.actors.copies import Copy
-from qmsup.actors.gateway import Asked, Gateway, Greeted, Heard
+from qmsup.actors.gateway import Asked, Gateway, Heard
+from qmsup.actors.worker_messages import Greeted
 from qmsup.core.scheduling import effects as do
 from qmsup.core.scheduling import events as happened
 from qmsup.core.scheduling.lasting import UseLasted

@@ -7,9 +7,10 @@ from types import FrameType
 
 import pytest
 
-from qmsup.actors.gateway import Gateway, Greeted
+from qmsup.actors.gateway import Gateway
 from qmsup.actors.journal_lines import LineWriter
 from qmsup.actors.turn_log import MOST
+from qmsup.actors.worker_messages import Greeted
 from qmsup.core.scheduling.scheduler import Scheduler
 from qmsup.core.scheduling.stories import Turn
 from qmsup.ids import Epoch, Incarnation, ListenerName, ModelId, RequestId, WorkerId
