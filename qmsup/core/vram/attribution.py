@@ -8,9 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
-from qmsup.core.vram.sample import Card, Sample
+from qmsup.core.vram.floor import JITTER
+from qmsup.core.vram.sample import Card, Sample, Use
 from qmsup.ids import Incarnation
 from qmsup.units import MiB
+
+_WORKS_WITH = MiB(64)
+"""Who holds less of an integrated GPU only looked at it: Vulkan opens every device there is. No model is so small."""
 
 
 class Stage(StrEnum):
@@ -43,7 +47,8 @@ class Trust(StrEnum):
 
     GOOD = "good"
     OPEN = "open"
-    """A child comes or goes and is not seen yet, or any more: the next sample tells, the last one counts till then."""
+    """A child comes or goes and is not seen yet, or any more, or was read at another moment than the card it goes from:
+    the next sample tells, the last one counts till then."""
     NONE = "none"
 
 
@@ -53,6 +58,11 @@ class Share:
 
     card: Card
     ours: MiB
+
+    @property
+    def is_too_much(self) -> bool:
+        """Whether ours hold more of it than is in use, which cannot be."""
+        return self.card.used is not None and self.ours - self.card.used >= JITTER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +97,17 @@ class Attribution:
         assert self.used is not None, "without a reading nothing is shared out"
         return MiB(max(0, self.used - sum(self.held.values())))
 
+    @property
+    def others_of(self) -> dict[str, MiB]:
+        """The same of each card whose use is known."""
+        known = ((s.card.uuid, s.card.used, s.ours) for s in self.shares)
+        return {uuid: MiB(max(0, used - ours)) for uuid, used, ours in known if used is not None}
+
+    @property
+    def contradicts(self) -> bool:
+        """Whether it cannot be as it says: nothing is to be learnt of it, not even what a child holds."""
+        return any(share.is_too_much for share in self.shares)
+
 
 def attribute(
     sample: Sample, residents: Iterable[Resident], owners: Mapping[int, Incarnation]
@@ -101,12 +122,16 @@ def attribute(
     sample = _counted(sample, owners)
     held, hidden = _held(sample, owners)
     used = _used(sample)
+    shares = tuple(_shares(sample, owners))
     trust, because = _judge(sample, used, residents, held, hidden)
+    if trust is Trust.GOOD and (too_much := [s.card.name for s in shares if s.is_too_much]):
+        trust = Trust.OPEN
+        because = f"models hold more of {', '.join(too_much)} than is in use there"
     return Attribution(
         trust=trust,
         because=because,
         cards=frozenset(card.uuid for card in sample.cards),
-        shares=tuple(_shares(sample, owners)),
+        shares=shares,
         total=MiB(sum(card.total for card in sample.cards)),
         used=used,
         held=held,
@@ -114,17 +139,21 @@ def attribute(
 
 
 def _counted(sample: Sample, owners: Mapping[int, Incarnation]) -> Sample:
-    """Without integrated GPUs, where there is a card too and nothing of ours runs on them.
+    """Without integrated GPUs, where there is a card too and nothing of ours works on them.
 
     They show the desktop, and what is free there is of no use to who wants a card.
     """
-    ours = {use.card for use in sample.uses if use.pid in owners}
+    ours = {use.card for use in sample.uses if use.pid in owners and _works(use)}
     cards = [card for card in sample.cards if not card.is_integrated or card.uuid in ours]
     if not cards or len(cards) == len(sample.cards):
         return sample
     names = {card.uuid for card in cards}
     uses = tuple(use for use in sample.uses if use.card in names)
     return replace(sample, cards=tuple(cards), uses=uses)
+
+
+def _works(use: Use) -> bool:
+    return use.used is None or use.used >= _WORKS_WITH
 
 
 def _held(

@@ -80,7 +80,8 @@ class Gauge:
         )
         self._leaving.forget_overdue(now)
         self._look_for_vanished(known, attribution)
-        self._seen.update(attribution.held)
+        if not attribution.contradicts:
+            self._seen.update(attribution.held)
         is_blind = not self._told.is_trusted
         news: list[News] = [*self._peaks_of(known, attribution)]
         back = [*self._back(known, attribution)]
@@ -128,7 +129,7 @@ class Gauge:
 
     def _back(self, residents: Iterable[Resident], attribution: Attribution) -> Iterator[Back]:
         """What has come back of the dead; with it goes what others use, learnt from what can be trusted alone."""
-        if attribution.trust is Trust.NONE:
+        if attribution.trust is Trust.NONE or attribution.contradicts:
             return
         free, cards = attribution.free, attribution.cards
         assert free is not None, "only a sample whose use is known is good for anything"
@@ -140,7 +141,8 @@ class Gauge:
                 foreign = steadied(foreign, before, moved)
             else:
                 # A child that dies between two reads makes others' use look low, once: the floor wants it twice.
-                self.floor = self.floor.after(cards, max(foreign, before or foreign))
+                least = MiB(max(foreign, before or foreign))
+                self.floor = self.floor.after(cards, least, attribution.others_of)
             self._foreign[cards] = foreign
         for incarnation, returned in self._leaving.take_news():
             self._told = replace(self._told, free=free)
@@ -186,6 +188,8 @@ class Gauge:
 
     def _peaks_of(self, residents: Iterable[Resident], attribution: Attribution) -> Iterator[Peak]:
         """Of those that are ready: while one loads, each sample would be a peak."""
+        if attribution.contradicts:
+            return
         for each in residents:
             held = attribution.held.get(each.incarnation, MiB(0))
             if each.stage is Stage.READY and held > self._peaks.get(each.incarnation, 0):

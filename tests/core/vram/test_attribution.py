@@ -63,6 +63,7 @@ TRUSTED = {
     "but counts if it is": ("1000", "1:400 2:50", "1:ready 2:ready-ram", 550),
     "one that stops and has vanished holds nothing": ("1000", "", "1:stopping!", 1000),
     "what is read at two moments is not less than nothing": ("300", "1:400", "1:ready", 0),
+    "nor a reason to doubt by some": ("300", "1:555", "1:ready", 0),
 }
 
 
@@ -101,6 +102,20 @@ DOUBTED = {
         "1:stopping",
         Trust.OPEN,
         "any card yet: child 1",
+    ),
+    "a child that holds more than is in use": (
+        "300",
+        "1:556",
+        "1:ready",
+        Trust.OPEN,
+        "models hold more of card u1 than is in use there",
+    ),
+    "children that do together": (
+        "1000",
+        "1:900 2:900",
+        "1:ready 2:ready",
+        Trust.OPEN,
+        "models hold more of card u1",
     ),
     "a ready one that is lost is worse": (
         "1000",
@@ -154,6 +169,33 @@ def test_several_cards_are_one_sum() -> None:
     assert shared.held == {1: 700}
     assert shared.cards == {"u1", "u2"}
     assert [(share.card.uuid, share.ours) for share in shared.shares] == [("u1", 400), ("u2", 300)]
+
+
+def test_what_is_too_much_on_one_card_is_not_made_up_for_by_another() -> None:
+    sample = Sample(
+        cards=(card("1000"), card("1000", uuid="u2")),
+        uses=(Use(pid=100, card="u1", used=MiB(1500)),),
+    )
+
+    shared = attribute(sample, residents_of("1:ready"), {100: Incarnation(1)})
+
+    assert shared.trust is Trust.OPEN
+    assert shared.others_of == {"u1": 0, "u2": 1000}
+
+
+@pytest.mark.parametrize(
+    ("held", "counted"), [(0, "u1"), (63, "u1"), (64, "u1 i1"), (None, "u1 i1")]
+)
+def test_an_integrated_gpu_that_is_only_looked_at_does_not_count(
+    held: int | None, counted: str
+) -> None:
+    cards = (card("1000"), replace(card("1000", uuid="i1"), is_integrated=True))
+    use = Use(pid=100, card="i1", used=None if held is None else MiB(held))
+    sample = Sample(cards=cards, uses=(Use(pid=100, card="u1", used=MiB(400)), use))
+
+    shared = attribute(sample, residents_of("1:ready"), {100: Incarnation(1)})
+
+    assert " ".join(share.card.uuid for share in shared.shares) == counted
 
 
 @pytest.mark.parametrize(

@@ -206,7 +206,7 @@ STORIES = {
     "a card and its processes that are read at two moments do not lower the floor": """
         at 0 used 1500                       -> ceiling 24000 free 22500
         at 2 used 11500 1:ready=10000        -> peak 1 10000, ceiling 24000 free 12500 1=10000
-        at 2.2 used 1500 1:stopping=10000    -> ceiling 24000 free 22500 1=10000
+        at 2.2 used 1500 1:stopping=10000    ->
         1 ends                               ->
         at 2.4 used 1500                     -> back 1 10000 free 22500, ceiling 24000 free 22500
         at 4.4 used 1500                     ->
@@ -214,10 +214,18 @@ STORIES = {
     "nor does a child that dies unasked between two reads": """
         at 0 used 1500                       -> ceiling 24000 free 22500
         at 2 used 11500 1:ready=10000        -> peak 1 10000, ceiling 24000 free 12500 1=10000
-        at 4 used 1500 1:ready=10000         -> ceiling 24000 free 22500 1=10000
+        at 4 used 1500 1:ready=10000         ->
         1 ends                               ->
-        at 4.2 used 1500                     -> back 1 8500 free 22500, ceiling 24000 free 22500
+        at 4.2 used 1500                     -> back 1 10000 free 22500, ceiling 24000 free 22500
         at 8 used 1500                       ->
+        """,
+    "nor does a driver that tells more of a child than of its card": """
+        at 0 used 1500                       -> ceiling 24000 free 22500
+        at 2 used 11500 1:ready=10000        -> peak 1 10000, ceiling 24000 free 12500 1=10000
+        at 4 used 11500 1:ready=30000        ->
+        at 6 used 11500 1:ready=30000        ->
+        at 9 used 11500 1:ready=30000        -> blind
+        at 11 used 11500 1:ready=10000       -> ceiling 24000 free 12500 1=10000
         """,
     "one that dies while it loads may have taken more than was seen": """
         at 0 used 1500                    -> ceiling 24000 free 22500
