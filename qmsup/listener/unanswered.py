@@ -69,19 +69,7 @@ class Unanswered:
     def said_again(self, now: float) -> Ask:
         """The question once more, for a scheduler that may never have heard it."""
         self.said_at = now
-        ask = self.ask
-        return Ask(
-            request=ask.request,
-            model=ask.model,
-            streaming=ask.streaming,
-            hold_ms=ask.hold_ms,
-            patience_ms=ask.patience_ms,
-            timeout_ms=ask.timeout_ms,
-            conversation=ask.conversation,
-            client=ask.client,
-            routed=ask.routed,
-            waited_ms=self._waited_ms(now),
-        )
+        return self.ask.after(self._waited_ms(now))
 
     def doubts_grant(self, thawed_at: float, now: float) -> bool:
         """Whether a grant that has come may have lapsed while this process was frozen: it was asked for before.

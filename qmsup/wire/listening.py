@@ -1,6 +1,6 @@
 """Messages between a listener worker and the scheduler: msgpack arrays, the kind first (PROTOCOL.md)."""
 
-from typing import Annotated
+from typing import Annotated, Self
 
 import msgspec
 
@@ -101,6 +101,10 @@ class Ask(msgspec.Struct, tag="ask", array_like=True, frozen=True):
     client: str = ""
     routed: Routed | None = None
     waited_ms: int = 0
+
+    def after(self, waited_ms: int) -> Self:
+        """The same question, asked again."""
+        return msgspec.structs.replace(self, waited_ms=waited_ms)
 
 
 class Leave(msgspec.Struct, tag="leave", array_like=True, frozen=True):
