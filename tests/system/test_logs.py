@@ -34,6 +34,16 @@ def test_the_command_line_follows_all_models() -> None:
             following.kill()
 
 
+def test_a_log_is_found_by_an_alias_of_its_model() -> None:
+    with serving({"m": {**fake(), "aliases": ["gpt-4o"]}}) as box:
+        assert box.chat("gpt-4o").status_code == 200
+
+        command = [sys.executable, "-m", "qmsup", "logs", "gpt-4o"]
+        shown = subprocess.run(command, env=box.env, check=True, capture_output=True, text=True)
+
+        assert "listening on" in shown.stdout
+
+
 def test_a_reader_that_reads_nothing_holds_up_neither_writer_nor_end() -> None:
     with serving({"m": fake("--spam-log 30000000")}) as box:
         streams = [

@@ -1,5 +1,6 @@
-"""`qmsup logs`: what the models' programs wrote. Reads their files; needs no scheduler."""
+"""`qmsup logs`: what the models' programs wrote. Reads their files; needs no scheduler, unless for an alias."""
 
+import contextlib
 import json
 import time
 from pathlib import Path
@@ -9,11 +10,15 @@ import click
 
 from qmsup import places
 from qmsup.child_logs import Follower, last_lines
-from qmsup.control import options
+from qmsup.control import door, options
+from qmsup.control.client import Client
+from qmsup.errors import QmsupError
 from qmsup.ids import ModelId
 from qmsup.units import Seconds
+from qmsup.wire import bodies, codec
 
 _LOOK_AGAIN = Seconds(0.2)
+_NAMED_WITHIN = Seconds(2.0)
 
 
 @click.command("logs")
@@ -81,13 +86,23 @@ def _logged() -> list[ModelId]:
     return sorted(ModelId(unquote(path.stem)) for path in folder.glob("*.log"))
 
 
-def _known(model: ModelId) -> ModelId:
-    path: Path = places.log_file(model)
+def _known(name: ModelId) -> ModelId:
+    path: Path = places.log_file(name)
     if path.exists():
+        return name
+    model = _named(name)
+    if model is not None and places.log_file(model).exists():
         return model
     logged = _logged()
     have = f"models with a log: {', '.join(logged)}" if logged else "no model has one yet"
-    raise click.UsageError(f"no log of {model!r} at {path}; {have}")
+    raise click.UsageError(f"no log of {name!r} at {path}; {have}")
+
+
+def _named(name: str) -> ModelId | None:
+    """The model that has this alias, if there is a scheduler that knows."""
+    with contextlib.suppress(QmsupError), Client.through(door.here(), _NAMED_WITHIN) as client:
+        return codec.read_body(client.ask("explain", model=name), bodies.Explanation).model
+    return None
 
 
 def _follow_newcomers(followers: dict[ModelId, Follower]) -> None:
