@@ -61,8 +61,9 @@ class Share:
 
     @property
     def is_too_much(self) -> bool:
-        """Whether ours hold more of it than is in use, which cannot be."""
-        return self.card.used is not None and self.ours - self.card.used >= JITTER
+        """Whether ours hold more of it than is in use, or than it has, which cannot be."""
+        most = self.card.total if self.card.used is None else min(self.card.used, self.card.total)
+        return self.ours - most >= JITTER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +127,7 @@ def attribute(
     trust, because = _judge(sample, used, residents, held, hidden)
     if trust is Trust.GOOD and (too_much := [s.card.name for s in shares if s.is_too_much]):
         trust = Trust.OPEN
-        because = f"models hold more of {', '.join(too_much)} than is in use there"
+        because = f"models hold more of {', '.join(too_much)} than is in use there, or than it has"
     return Attribution(
         trust=trust,
         because=because,

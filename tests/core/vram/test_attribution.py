@@ -110,6 +110,7 @@ DOUBTED = {
         Trust.OPEN,
         "models hold more of card u1 than is in use there",
     ),
+    "or than the card has": ("2500", "1:2256", "1:ready", Trust.OPEN, "or than it has"),
     "children that do together": (
         "1000",
         "1:900 2:900",

@@ -223,7 +223,7 @@ STORIES = {
         at 0 used 1500                       -> ceiling 24000 free 22500
         at 2 used 11500 1:ready=10000        -> peak 1 10000, ceiling 24000 free 12500 1=10000
         at 4 used 11500 1:ready=30000        ->
-        at 6 used 11500 1:ready=30000        ->
+        at 6 used 31500 1:ready=30000        ->
         at 9 used 11500 1:ready=30000        -> blind
         at 11 used 11500 1:ready=10000       -> ceiling 24000 free 12500 1=10000
         """,
