@@ -69,10 +69,13 @@ def _trouble(model: ModelSpec, flag: str, path: Path) -> Finding | None:
     correct = f"correct {flag} in models.{key_text(model.id)}.cmd"
     if not path.exists():
         return _check.bad(str(path), f"{model.id} wants it, and it is not there", correct)
-    if path.is_dir() or not os.access(path, os.R_OK):
-        what = "is a folder" if path.is_dir() else f"may not be read by user {os.getuid()}"
+    if path.is_dir():
+        return _check.bad(str(path), f"{model.id} wants it, and it is a folder", correct)
+    if not os.access(path, os.R_OK):
         return _check.bad(
-            str(path), f"{model.id} wants it, and it {what}", f"chmod it, or {correct}"
+            str(path),
+            f"{model.id} wants it, and it may not be read by user {os.getuid()}",
+            f"chmod it, or {correct}",
         )
     is_llama = model.kind is Kind.LLAMA_SERVER and flag in _MODEL
     if (is_llama or path.suffix == _SUFFIX) and not head_of(path).is_gguf:

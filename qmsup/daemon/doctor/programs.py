@@ -54,8 +54,11 @@ def _of(program: str, env: Mapping[str, str], models: Sequence[ModelSpec]) -> It
         where = f"there is no {program}" if "/" in program else "it is not on the PATH"
         yield _check.bad(program, where, f"install it, or correct the path in {keys}")
     elif path.is_dir() or not os.access(path, os.X_OK):
-        what = "is a folder" if path.is_dir() else "may not be executed"
-        yield _check.bad(program, f"{path} {what}", f"chmod +x it, or correct the path in {keys}")
+        correct = f"correct the path in {keys}"
+        if path.is_dir():
+            yield _check.bad(program, f"{path} is a folder", correct)
+        else:
+            yield _check.bad(program, f"{path} may not be executed", f"chmod +x it, or {correct}")
     elif (machine := machine_of(path)) not in {None, platform.machine()}:
         yield _check.bad(
             program,
@@ -123,8 +126,14 @@ def _trouble(program: str, *runs: Heard) -> Finding | None:
         if heard.code is None:
             return _check.warn(
                 program,
-                "it does not end when it is asked for its version",
+                "it does not end when it is asked for its version, or has no end of what it says",
                 "run `--version` by hand: a GPU's driver that hangs looks like this",
+            )
+        if heard.ended_by is not None:
+            return _check.bad(
+                program,
+                f"it ends with {heard.ended_by.name} when it is asked for its version",
+                "run `--version` by hand; a GPU's driver that does not fit the build looks like this",
             )
     return None
 

@@ -94,6 +94,8 @@ SAID = {
     "version: 4615 (bfcce4d6)": ("echo 'version: 4615 (bfcce4d6)'", "ok"),
     "no version": ("exit 1", "ok"),
     "does not end": ("sleep 60", "warn"),
+    "no end of what it says": ("yes", "warn"),
+    "ends with SIGSEGV": ("kill -SEGV $$", "bad"),
 }
 
 
