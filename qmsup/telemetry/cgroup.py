@@ -9,6 +9,8 @@ from pathlib import Path, PurePosixPath
 
 from qmsup.telemetry.kernel_files import number_in, text_of
 
+_BESIDE_ONE = "unified"
+"""Where version 2 is mounted when version 1 is there too, but has not the memory."""
 _NO_LIMIT = 2**60
 """Version 1 says "none" by a number near 2**63, less some."""
 
@@ -64,6 +66,8 @@ def limits(root: Path) -> list[Limit]:
     """
     version, path = _where(text_of(root / "proc/self/cgroup") or "")
     mount = root / "sys/fs/cgroup" / version.mount
+    if version is _TWO and (mount / _BESIDE_ONE).is_dir():
+        mount /= _BESIDE_ONE
     found = (_limit(folder, version) for folder in _way_up(mount, path))
     return [limit for limit in found if limit is not None]
 
@@ -84,7 +88,7 @@ def _where(text: str) -> tuple[_Version, PurePosixPath]:
 def _way_up(mount: Path, path: PurePosixPath) -> Iterator[Path]:
     """Our group and those around it. In a container the path may be the host's, and of these only the mount is seen."""
     for part in (path, *path.parents):
-        yield mount / part.relative_to("/")
+        yield mount / str(part).lstrip("/")
 
 
 def _limit(folder: Path, version: _Version) -> Limit | None:
@@ -100,4 +104,5 @@ def _limit(folder: Path, version: _Version) -> Limit | None:
 
 def _caches(folder: Path, version: _Version) -> int:
     lines = (line.split() for line in (text_of(folder / "memory.stat") or "").splitlines())
-    return sum(int(size) for name, size in lines if name in version.caches)
+    told = {words[0]: words[-1] for words in lines if words}
+    return sum(int(told[name]) for name in version.caches if told.get(name, "").isdecimal())

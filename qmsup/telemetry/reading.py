@@ -19,7 +19,11 @@ ROOT_VARIABLE = "QMSUP_HOST_ROOT"
 """Names the folder where a container has the host's `/sys` and `/proc`, if not in their places."""
 
 _PATIENCE = 0.05
-"""Seconds for a walk over processes. It takes some 20 µs for each open file of each process that is walked."""
+"""Seconds of work for a walk over processes. It takes some 20 µs for each open file of each process that is walked.
+
+Of work, not of the clock: on a box that is busy, a walk of a millisecond may last for a hundred of them, and with a child
+that it left out no reading could be trusted.
+"""
 
 
 class Reader:
@@ -33,7 +37,9 @@ class Reader:
         *,
         root: Path | None = None,
         wish: str | None = None,
+        patience: float = _PATIENCE,
         clock: Callable[[], float] = time.monotonic,
+        worked: Callable[[], float] = time.thread_time,
     ) -> None:
         """Read nothing yet.
 
@@ -41,10 +47,13 @@ class Reader:
             root: where `/sys` and `/proc` are, for all but NVIDIA's cards and the machine's own memory; None = where
                 the environment says (QMSUP_HOST_ROOT), else `/`.
             wish: which of NVIDIA's cards count, as CUDA_VISIBLE_DEVICES says; None = what the environment says.
+            patience: a walk over processes takes no more seconds of work.
             clock: monotonic, in seconds.
+            worked: what the calling thread has worked so far, in seconds.
         """
         self._root = Path(os.environ.get(ROOT_VARIABLE, "/")) if root is None else root
-        self._clock = clock
+        self._patience = patience
+        self._worked = worked
         self._nvml = Nvml(wish=os.environ.get(VARIABLE) if wish is None else wish, clock=clock)
         self._failing: set[str] = set()
 
@@ -72,8 +81,8 @@ class Reader:
         devices = drm.devices(sysfs)
         if all(device.driver not in (amd.DRIVER, *intel.DRIVERS) for device in devices):
             return Sample()  # no process is walked for nothing
-        until = self._clock() + _PATIENCE
-        clients = fdinfo.clients(self._root / "proc", pids, is_late=lambda: self._clock() > until)
+        until = self._worked() + self._patience
+        clients = fdinfo.clients(self._root / "proc", pids, is_late=lambda: self._worked() > until)
         found = (amd.read(sysfs, devices, clients, pids), intel.read(devices, clients))
         return Sample(
             cards=tuple(card for sample in found for card in sample.cards),

@@ -86,3 +86,28 @@ def test_a_limit_of_which_the_use_is_not_told_is_not_one(two: Path) -> None:
     group(two, "system.slice/qmsup.service", max=1000)
 
     assert limits(two) == []
+
+
+@pytest.mark.parametrize("line", ["", "weird", "a b c", "inactive_file much", "inactive_file -5"])
+def test_lines_that_say_nothing_cost_the_others_nothing(two: Path, line: str) -> None:
+    stat = f"anon 500\n{line}\nactive_file 200"
+    group(two, "system.slice/qmsup.service", max=1000, current=900, stat=stat)
+
+    assert limits(two) == [Limit(most=1000, available=300)]
+
+
+@pytest.mark.parametrize("path", ["..", "/../other", "else where/a:b", "", "/gone (deleted)"])
+def test_of_a_group_that_is_not_seen_from_here_the_mount_is_what_is_left(
+    tmp_path: Path, path: str
+) -> None:
+    write(tmp_path / "proc/self/cgroup", f"0::{path}")
+    group(tmp_path, "", max=1000, current=900)
+
+    assert limits(tmp_path) == [Limit(most=1000, available=100)]
+
+
+def test_version_two_beside_one_has_a_mount_of_its_own(tmp_path: Path) -> None:
+    write(tmp_path / "proc/self/cgroup", "4:cpu:/x\n0::/x")
+    group(tmp_path, "unified/x", max=1000, current=900)
+
+    assert limits(tmp_path) == [Limit(most=1000, available=100)]

@@ -38,10 +38,21 @@ def test_a_walk_has_an_end(gpu: FakeGpu, tmp_path: Path) -> None:
     machine.opens(7, 3, *client(7, "drm-memory-vram: 100 MiB"))
     moments = iter(range(100))
 
-    sample = Reader(root=tmp_path, clock=lambda: float(next(moments))).read()
+    sample = Reader(root=tmp_path, worked=lambda: float(next(moments))).read()
 
     assert len(sample.cards) == 1
     assert sample.uses == ()
+
+
+def test_a_busy_box_hides_no_process(gpu: FakeGpu, tmp_path: Path) -> None:
+    machine = FakeMachine(tmp_path)
+    machine.amd_card()
+    machine.opens(7, 3, *client(7, "drm-memory-vram: 100 MiB"))
+    moments = iter(range(100))
+
+    sample = Reader(root=tmp_path, clock=lambda: float(next(moments))).read()
+
+    assert [use.pid for use in sample.uses] == [7]
 
 
 def test_the_environment_may_name_another_root(

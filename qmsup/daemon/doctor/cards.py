@@ -22,6 +22,8 @@ _check = Check("gpu")
 _memory = Check("memory")
 
 _PATIENCE = Seconds(10.0)
+_WALK = Seconds(5.0)
+"""Work for a walk over all processes there are, of which the models' are the youngest."""
 _PROC = Path("/proc")
 _RENDER_NODES = Path("/dev/dri")
 _STATIC = "budgets are then held to the estimates alone, whatever else runs on the card"
@@ -81,13 +83,14 @@ def _of_card(card: Card, sample: Sample) -> Finding:
             f"{says}, but by processes that are not to be seen here",
             f"run the container with --pid=host, so that the models can be told apart; {_STATIC}",
         )
-    if any(use.used is None for use in uses):
+    if uses and all(use.used is None for use in uses):
         return _check.warn(
             card.name,
             f"{says}, but not how much by which process",
             f"some drivers never tell (WSL, vGPU); {_STATIC}",
         )
-    return _check.ok(card.name, f"{says}, by {len(uses)} processes that can be told apart")
+    told = sum(use.used is not None for use in uses)
+    return _check.ok(card.name, f"{says}, by {told} processes that can be told apart")
 
 
 def _of_budget(spec: Spec | None, sample: Sample) -> Iterator[Finding]:
@@ -165,7 +168,7 @@ def _read() -> Sample | None:
 
 
 def _sample() -> Sample:
-    reader = Reader()
+    reader = Reader(patience=_WALK)
     try:
         return reader.read()
     finally:

@@ -30,6 +30,7 @@ SAMPLES = {
     "its use is not known": (replace(CARD, used=None), [], "warn"),
     "by whom is not known": (replace(CARD, has_processes=False), [], "warn"),
     "how much by whom is not known": (CARD, [replace(MINE, used=None)], "warn"),
+    "others may hide theirs": (CARD, [MINE, replace(GONE, used=None)], "ok"),
     "by processes of another namespace": (CARD, [GONE], "warn"),
 }
 
