@@ -21,8 +21,8 @@ ROOT_VARIABLE = "QMSUP_HOST_ROOT"
 _PATIENCE = 0.05
 """Seconds of work for a walk over processes. It takes some 20 µs for each open file of each process that is walked.
 
-Of work, not of the clock: on a box that is busy, a walk of a millisecond may last for a hundred of them, and with a child
-that it left out no reading could be trusted.
+Of work, not of the clock: on a busy box a walk of a millisecond may last for a hundred of them, and with a child that
+it left out no reading could be trusted.
 """
 
 
