@@ -1,6 +1,10 @@
 """How many descriptors this process may have open, and how many the programs that it starts."""
 
+import errno
 import resource
+
+MORE = "raise the limit of open files (ulimit -n, LimitNOFILE=)"
+"""What to do where none is left."""
 
 _handed_down = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 """As it was before it was raised here, if it was."""
@@ -12,6 +16,11 @@ def raise_limit() -> int:
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     return -1 if hard == resource.RLIM_INFINITY else hard
+
+
+def is_used_up(error: BaseException | None) -> bool:
+    """Whether something failed for want of a descriptor, this process's or the machine's."""
+    return isinstance(error, OSError) and error.errno in (errno.EMFILE, errno.ENFILE)
 
 
 def at_most(wanted: int) -> int:

@@ -34,3 +34,9 @@ def test_nobody_gets_more_than_a_fourth() -> None:
     soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     assert open_files.at_most(2) == 2
     assert open_files.at_most(2 * soft) == soft // 4
+
+
+def test_a_failure_for_want_of_a_descriptor_is_known() -> None:
+    assert open_files.is_used_up(OSError(24, "Too many open files"))
+    assert not open_files.is_used_up(OSError(28, "No space left on device"))
+    assert not open_files.is_used_up(None)

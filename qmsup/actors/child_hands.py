@@ -100,7 +100,7 @@ class ChildHands:
             nonce = secrets.token_hex(_NONCE_BYTES)
             run = launch(spec, port, nonce=nonce, base=self._base)
             child = spawn(run, model=spec.id, incarnation=incarnation)
-        except ChildError as error:
+        except (ChildError, OSError) as error:
             if port is not None:
                 self._ports.give_back(port)
             return SpawnFailed(reason=str(error))

@@ -186,12 +186,16 @@ class ProcessManager(pykka.ThreadingActor):
     ) -> None:
         mishaps.note(f"the manager of {self._spec.id}", "its child", exception_value)
         incarnation = self._life.incarnation
-        self._progress.close()
-        self._hands.close(keep=False, grace=_LAST_GRACE)
-        self._inbox.close()
-        if incarnation is not None:
-            reason = f"qmsup failed to look after the child ({exception_value!r}): see its own log"
-            self._report(ProcessFailed(model=self._spec.id, incarnation=incarnation, reason=reason))
+        try:
+            self._progress.close()
+            self._hands.close(keep=False, grace=_LAST_GRACE)
+            self._inbox.close()
+        finally:  # whatever else fails: somebody waits for it
+            if incarnation is not None:
+                why = f"qmsup failed to look after the child ({exception_value!r}): see its own log"
+                self._report(
+                    ProcessFailed(model=self._spec.id, incarnation=incarnation, reason=why)
+                )
 
     def _take(self, *happening: happened.Event | None) -> None:
         """Take in what happened, one after the other, and of each all that comes of it before the next."""

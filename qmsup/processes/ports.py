@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterable
 from enum import StrEnum
 
+from qmsup import open_files
 from qmsup.errors import ChildError
 from qmsup.processes.listening import listening_inodes
 from qmsup.processes.procfs import open_sockets
@@ -33,8 +34,15 @@ class PortPool:
         """A port that could be bound just now.
 
         Raises:
-            ChildError: none is left.
+            ChildError: none is left, or none can be tried.
         """
+        try:
+            return self._first_free()
+        except OSError as error:
+            message = f"no port can be tried: {error.strerror}; {open_files.MORE}"
+            raise ChildError(message) from error
+
+    def _first_free(self) -> int:
         with self._lock:
             for port in itertools.chain(
                 range(self._next, self._end), range(self._start, self._next)
@@ -66,7 +74,7 @@ def _is_free(port: int) -> bool:
         try:
             probe.bind(("0.0.0.0", port))
         except OSError as error:
-            if error.errno == errno.EADDRINUSE:
+            if error.errno in (errno.EADDRINUSE, errno.EACCES):  # the latter: for root alone
                 return False
             raise
     return True
@@ -78,7 +86,7 @@ class Owner(StrEnum):
     OURS = "ours"
     FOREIGN = "foreign"
     NOBODY = "nobody"
-    """Nothing listens as far as we can see: perhaps in another network namespace."""
+    """Nothing listens as far as we can see: perhaps in another network namespace, or nothing can be seen."""
 
 
 def owner_of(port: int, pids: Iterable[int]) -> Owner:
@@ -89,14 +97,20 @@ def owner_of(port: int, pids: Iterable[int]) -> Owner:
     listening = listening_inodes(port)
     if not listening:
         return Owner.NOBODY
-    for inode in (inode for pid in pids for inode in open_sockets(pid)):
-        listening.discard(inode)
-        if not listening:
-            return Owner.OURS
+    try:
+        for inode in (inode for pid in pids for inode in open_sockets(pid)):
+            listening.discard(inode)
+            if not listening:
+                return Owner.OURS
+    except OSError:  # no descriptor is left to look with
+        return Owner.NOBODY
     return Owner.FOREIGN
 
 
 def is_taken(port: int, pids: Iterable[int]) -> bool:
     """Whether others have a local port: one listens there, or sends from it, as the kernel gives ports out for that."""
     owner = owner_of(port, pids)
-    return owner is Owner.FOREIGN or (owner is Owner.NOBODY and not _is_free(port))
+    try:
+        return owner is Owner.FOREIGN or (owner is Owner.NOBODY and not _is_free(port))
+    except OSError:  # it cannot be tried
+        return False

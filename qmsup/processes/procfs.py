@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from qmsup.open_files import is_used_up
 from qmsup.units import Seconds
 
 _PROC = Path("/proc")
@@ -40,10 +41,16 @@ class Stat:
 
 
 def stat_of(pid: int) -> Stat | None:
-    """The process with this pid, zombies included; None when there is none."""
+    """The process with this pid, zombies included; None when there is none.
+
+    Raises:
+        OSError: no descriptor is left to look with, which says nothing of the process.
+    """
     try:
         line = _read(f"{pid}/stat")
-    except OSError:
+    except OSError as error:
+        if is_used_up(error):
+            raise
         return None
     # The name stands in parentheses and may itself hold spaces and parentheses.
     fields = line[line.rindex(b")") + 2 :].split()
@@ -174,7 +181,9 @@ def value_in_environ(pid: int, name: str) -> str | None:
 def _environ(pid: int) -> list[bytes]:
     try:
         return _read(f"{pid}/environ").split(b"\0")
-    except OSError:
+    except OSError as error:
+        if is_used_up(error):
+            raise
         return []
 
 
@@ -192,7 +201,9 @@ def _open_files(pid: int) -> Iterator[str]:
     folder = f"{_PROC}/{pid}/fd/"
     try:
         links = os.listdir(folder)  # noqa: PTH208 - a name is all that is needed
-    except OSError:
+    except OSError as error:
+        if is_used_up(error):
+            raise
         return
     for link in links:
         with contextlib.suppress(OSError):  # it was closed meanwhile

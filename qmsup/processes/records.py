@@ -14,11 +14,13 @@ from functools import cache
 from pathlib import Path
 from typing import cast
 
+from qmsup import open_files
 from qmsup.errors import ChildError
 from qmsup.places import make_private, state_dir
 from qmsup.processes import procfs
 from qmsup.spec import ModelSpec
 
+_ELSEWHERE = "set QMSUP_STATE_DIR to a folder of yours"
 _NONCE_IN_NAME = 12
 _SIZE = 2048
 """Bytes of each record, blanks at the end: more than its fields can have."""
@@ -141,7 +143,8 @@ def write(record: Record) -> None:
             make_private(path.parent)
             _put(path, data)
     except OSError as error:
-        message = f"cannot write {path}: {error.strerror}; set QMSUP_STATE_DIR to a folder of yours"
+        what = open_files.MORE if open_files.is_used_up(error) else _ELSEWHERE
+        message = f"cannot write {path}: {error.strerror}; {what}"
         raise ChildError(message) from error
 
 

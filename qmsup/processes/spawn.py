@@ -71,16 +71,16 @@ def _keep(record: Record) -> None:
 
 
 def _child(process: subprocess.Popen[bytes], record: Record, log: Path, log_start: int) -> Child:
-    stat = stat_of(process.pid)  # a zombie at the least, as nobody else waits for it
-    record = replace(record, pid=process.pid, start_ticks=stat.start_ticks if stat else 0)
     try:
+        stat = stat_of(process.pid)  # a zombie at the least, as nobody else waits for it
         pidfd = os.pidfd_open(process.pid)
     except OSError as error:
         process.kill()
         process.wait()
         records.erase(record)
-        message = f"the child cannot be watched: {error.strerror}; raise the limit of open files"
+        message = f"the child cannot be watched: {error.strerror}; {open_files.MORE}"
         raise ChildError(message) from error
+    record = replace(record, pid=process.pid, start_ticks=stat.start_ticks if stat else 0)
     return Child(record=record, pidfd=pidfd, log=log, log_start=log_start, process=process)
 
 
@@ -98,6 +98,9 @@ def _start(launch: Launch, log: int, record: Record) -> subprocess.Popen[bytes]:
         with contextlib.suppress(OSError):  # it has ended, or changed its user
             open_files.hand_down(process.pid)
     except (OSError, ValueError) as error:
+        if open_files.is_used_up(error):
+            message = f"{launch.argv[0]} could not be started ({error}): {open_files.MORE}"
+            raise ChildError(message) from error
         raise ChildError(_why(launch, error, ModelId(record.model))) from error
     return process
 

@@ -49,9 +49,10 @@ def terminate(child: Child) -> AloneAt | None:
     Nothing is asked twice, as a second TERM may mean: at once. Looking for what is not in the leader's group takes a
     while, in which the leader ends; what it shows is returned as by `look_around`.
     """
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child.pid, signal.SIGTERM)
-    last, clock, found = last_pid(), time.monotonic(), _members(child)
+    _signal_group(child, signal.SIGTERM)
+    last, clock, found = last_pid(), time.monotonic(), _seen(child)
+    if found is None:
+        return None
     for stat in found:
         if stat.group != child.pid:
             send(stat, signal.SIGTERM)
@@ -81,8 +82,8 @@ def members(*, session: int, nonce: str, since: int, among: range | None = None)
 
 def look_around(child: Child) -> AloneAt | None:
     """Whether the leader is all there is of a child: best asked while it ends anyway, as it takes a while."""
-    last, clock, found = last_pid(), time.monotonic(), _members(child)
-    return _alone(child, found, last, clock)
+    last, clock, found = last_pid(), time.monotonic(), _seen(child)
+    return None if found is None else _alone(child, found, last, clock)
 
 
 def _alone(child: Child, found: list[Stat], last: int | None, clock: float) -> AloneAt | None:
@@ -102,23 +103,41 @@ def members_of(child: Child) -> list[Stat]:
 
 
 def is_anything_left(child: Child, alone: AloneAt | None = None) -> bool:
-    """Whether anything that came from a child still lives; `alone` is what an earlier look saw."""
-    return bool(_members(child, alone.pids_since() if alone is not None else None))
+    """Whether anything that came from a child still lives; `alone` is what an earlier look saw.
+
+    True as well where nobody can look: what is not known to be gone is to be looked for again.
+    """
+    found = _seen(child, alone.pids_since() if alone is not None else None)
+    return found is None or bool(found)
 
 
 def kill_all(child: Child, alone: AloneAt | None = None) -> bool:
-    """Send KILL to everything that came from the child; whether anything of it was still alive.
+    """Send KILL to everything that came from the child; whether anything of it was, or may be, still alive.
 
     Args:
         child: whose.
         alone: what an earlier look saw; so only what may be new is looked at.
     """
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(child.pid, signal.SIGKILL)  # most of it, and without a descriptor
-    alive = _members(child, alone.pids_since() if alone is not None else None)
+    _signal_group(child, signal.SIGKILL)  # most of it, and without a descriptor
+    alive = _seen(child, alone.pids_since() if alone is not None else None)
+    if alive is None:
+        return True
     for stat in alive:
         send(stat, signal.SIGKILL)
     return bool(alive)
+
+
+def _signal_group(child: Child, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # it runs as another user now
+        os.killpg(child.pid, number)
+
+
+def _seen(child: Child, among: range | None = None) -> list[Stat] | None:
+    """What lives of a child; None = no descriptor is left to look with."""
+    try:
+        return _members(child, among)
+    except OSError:
+        return None
 
 
 def _members(child: Child, among: range | None = None) -> list[Stat]:
@@ -129,15 +148,15 @@ def _members(child: Child, among: range | None = None) -> list[Stat]:
 
 
 def send(stat: Stat, number: signal.Signals) -> None:
-    """Signal exactly this process: never another that got its pid since."""
+    """Signal exactly this process, if that is possible: never another that got its pid since."""
     try:
         descriptor = os.pidfd_open(stat.pid)
-    except ProcessLookupError:
+    except OSError:  # it is gone, or no descriptor is left: who sends looks again
         return
     try:
-        now = stat_of(stat.pid)
-        if now is not None and now.start_ticks == stat.start_ticks:
-            with contextlib.suppress(ProcessLookupError):
+        with contextlib.suppress(OSError):  # it is gone meanwhile, or another user's
+            now = stat_of(stat.pid)
+            if now is not None and now.start_ticks == stat.start_ticks:
                 signal.pidfd_send_signal(descriptor, number)
     finally:
         os.close(descriptor)

@@ -8,6 +8,7 @@ from qmsup.errors import ChildError
 from qmsup.processes import ports
 from qmsup.processes.ports import Owner, PortPool, is_taken, owner_of
 from tests.support.children import FIRST_PORT
+from tests.support.descriptors import no_descriptor_left
 
 
 def test_ports_go_upward_and_are_not_handed_out_twice() -> None:
@@ -79,3 +80,20 @@ def test_a_port_that_another_sends_from_is_taken_too() -> None:
         port = client.getsockname()[1]  # the kernel's choice
         assert owner_of(port, [1]) is Owner.NOBODY
         assert is_taken(port, [1])
+
+
+def test_without_a_descriptor_no_port_is_handed_out_and_nobody_is_called_a_thief() -> None:
+    with closing(socket.create_server(("127.0.0.1", FIRST_PORT))), no_descriptor_left():
+        with pytest.raises(ChildError, match="raise the limit of open files"):
+            PortPool(FIRST_PORT).take()
+        assert owner_of(FIRST_PORT, [os.getpid()]) is Owner.NOBODY
+        assert not is_taken(FIRST_PORT, [os.getpid()])
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else and come back")
+def test_ports_for_root_alone_are_passed_over() -> None:
+    os.setresuid(65534, 65534, 0)
+    try:
+        assert PortPool(1022).take() >= 1024
+    finally:
+        os.setresuid(0, 0, 0)

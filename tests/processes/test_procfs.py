@@ -10,6 +10,7 @@ import pytest
 
 from qmsup.processes import procfs
 from tests.support.children import wait_until
+from tests.support.descriptors import no_descriptor_left
 
 
 def test_a_process_is_described() -> None:
@@ -118,3 +119,13 @@ def test_where_no_pid_is_told_none_is_known(
 
     assert procfs.last_pid() is None
     assert procfs.pids_since(1, 0) is None
+
+
+def test_without_a_descriptor_nothing_is_said_to_be_gone() -> None:
+    with no_descriptor_left():
+        with pytest.raises(OSError, match="Too many open files"):
+            procfs.stat_of(os.getpid())
+        with pytest.raises(OSError, match="Too many open files"):
+            procfs.has_in_environ(os.getpid(), "A=b")
+        with pytest.raises(OSError, match="Too many open files"):
+            procfs.socket_inodes(os.getpid())

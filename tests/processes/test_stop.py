@@ -15,6 +15,7 @@ from qmsup.processes.procfs import Stat
 from qmsup.processes.stop import AloneAt
 from qmsup.units import Seconds
 from tests.support.children import is_alive, running, wait_until
+from tests.support.descriptors import no_descriptor_left
 
 DEAF = (
     "import signal,time;signal.signal(15, signal.SIG_IGN);print('deaf',flush=True);time.sleep(60)"
@@ -168,3 +169,27 @@ def test_a_family_is_found_whatever_pids_it_has(
         monkeypatch.setattr(procfs, "pid_max", lambda: 0)  # as if they could start anew in no time
 
         assert set(stop.pids_of(child)) == {child.pid, *family}
+
+
+def test_what_nobody_can_look_at_is_not_taken_for_gone(places: Path) -> None:
+    with running("sleep", "60") as child:
+        with no_descriptor_left():
+            assert stop.look_around(child) is None
+            assert stop.is_anything_left(child)
+            assert stop.terminate(child) is None
+            assert stop.kill_all(child)
+
+        wait_until(lambda: not stop.is_anything_left(child))
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else and come back")
+def test_a_child_of_another_user_is_not_ended_and_said_to_live(places: Path) -> None:
+    with running("sleep", "60") as child:
+        os.setresuid(65534, 65534, 0)
+        try:
+            stop.terminate(child)
+            assert stop.kill_all(child)
+        finally:
+            os.setresuid(0, 0, 0)
+
+        assert is_alive(child.pid)

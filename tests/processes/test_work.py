@@ -7,6 +7,7 @@ import pytest
 
 from qmsup.processes import procfs, work
 from tests.support.children import running, wait_until
+from tests.support.descriptors import no_descriptor_left
 
 WORKS = "import subprocess,sys; subprocess.run([sys.executable, '-c', 'while 1: sum(range(9999))'])"
 
@@ -59,3 +60,9 @@ def test_who_has_a_gpu_open_uses_it(monkeypatch: pytest.MonkeyPatch, tmp_path: P
 
     assert [procfs.uses_gpu(pid) for pid in (1, 2, 3, 4)] == [False, True, True, False]
     assert procfs.cpu_time_of(1) == 0.0
+
+
+def test_where_nobody_can_look_nothing_is_held_against_a_child(places: Path) -> None:
+    with running("sleep", "60") as child, no_descriptor_left():
+        assert work.look_at(child).is_traced
+        assert work.effort_of(child).is_held
