@@ -70,9 +70,8 @@ def _leases(state: State, now: Seconds) -> Series:
 def _vram(state: State, seen: Reading) -> Series:
     for share in seen.shares:
         gpu = share.card.uuid
-        yield from _sizes(gpu, total=share.card.total, used=share.card.used, ours=share.ours)
-        if share.card.used is not None and share.ours is not None:
-            yield (gpu, "foreign"), max(0, share.card.used - share.ours) * _BYTES
+        total, used = share.card.total, share.card.used
+        yield from _sizes(gpu, total=total, used=used, ours=share.ours, foreign=share.others)
     if state.memory.ceiling is not None:
         yield (_ALL_CARDS, "ceiling"), state.memory.ceiling * _BYTES
 

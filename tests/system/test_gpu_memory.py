@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import requests
 
 from qmsup.actors.replay import lives_in, replay
 from qmsup.core.scheduling.events import CeilingChanged
@@ -66,6 +67,13 @@ def held(box: Box) -> dict[str, int]:
     return {row["name"]: row["vram_held_mib"] for row in rows if row["vram_held_mib"]}
 
 
+def vram_of(box: Box) -> dict[str, float]:
+    """What the metrics tell of the card, by kind."""
+    lines = requests.get(box.url("/metrics"), timeout=20).text.splitlines()
+    told = [line for line in lines if line.startswith('qmsup_vram_bytes{gpu="GPU-1"')]
+    return {line.split('"')[3]: float(line.split()[-1]) for line in told}
+
+
 def test_what_each_model_holds_is_told(box: Box) -> None:
     assert box.chat("a").status_code == 200
     until(lambda: held(box) == {"a": 9000})
@@ -75,6 +83,8 @@ def test_what_each_model_holds_is_told(box: Box) -> None:
     assert seen["foreign_mib"] == seen["floor_mib"] == BASE
     assert seen["ceiling_mib"] == 20 * MIB_PER_GB
     assert seen["cards"][0]["ours_mib"] == 9000
+    mib = {kind: size / 1024**2 for kind, size in vram_of(box).items()}
+    assert mib == {"total": TOTAL, "used": BASE + 9000, "ours": 9000, "foreign": BASE}
     assert "8.8G by models, 1.5G by others (at rest 1.5G); ceiling 20.0G" in box.run("ps").stdout
 
 
@@ -143,7 +153,10 @@ def test_a_child_whose_use_is_hidden_makes_the_reading_untrusted(box: Box, gpu: 
     gpu.change(hidden=(box.model("a")["pid"],))
 
     until(lambda: not memory(box)["is_trusted"])
-    assert "not seen on any card" in memory(box)["because"]
+    seen = memory(box)
+    assert "not seen on any card" in seen["because"]
+    assert (seen["ours_mib"], seen["cards"][0]["ours_mib"]) == (None, None)
+    assert (whose := vram_of(box)).keys() == {"total", "used"}, whose
 
 
 def test_swaps_on_a_driver_that_is_slow_to_give_memory_back_lose_no_load(

@@ -54,16 +54,23 @@ class Trust(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Share:
-    """One card, and what all of our children were seen to hold there."""
+    """One card, and what all of our children were seen to hold there; None = not known."""
 
     card: Card
-    ours: MiB
+    ours: MiB | None
 
     @property
     def is_too_much(self) -> bool:
         """Whether ours hold more of it than is in use, or than it has, which cannot be."""
         most = self.card.total if self.card.used is None else min(self.card.used, self.card.total)
-        return self.ours - most >= JITTER
+        return self.ours is not None and self.ours - most >= JITTER
+
+    @property
+    def others(self) -> MiB | None:
+        """What is used of it by none of our living children; None = not known."""
+        if self.card.used is None or self.ours is None:
+            return None
+        return MiB(max(0, self.card.used - self.ours))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,8 +108,8 @@ class Attribution:
     @property
     def others_of(self) -> dict[str, MiB]:
         """The same of each card whose use is known."""
-        known = ((s.card.uuid, s.card.used, s.ours) for s in self.shares)
-        return {uuid: MiB(max(0, used - ours)) for uuid, used, ours in known if used is not None}
+        known = ((share.card.uuid, share.others) for share in self.shares)
+        return {uuid: others for uuid, others in known if others is not None}
 
     @property
     def contradicts(self) -> bool:

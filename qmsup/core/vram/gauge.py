@@ -166,7 +166,7 @@ class Gauge:
             total=last.total if last.cards else None,
             used=last.used,
             free=last.free,
-            shares=last.shares,
+            shares=tuple(replace(share, ours=None) for share in last.shares),
         )
         if last.trust is not Trust.GOOD:
             return shown
@@ -179,6 +179,7 @@ class Gauge:
             ceiling=live_ceiling(budget, foreign=foreign, floor=floor, reserve=limits.reserve),
             shed_line=shed_line(budget, foreign=foreign, floor=floor),
             held=self._held(last),
+            shares=last.shares,
         )
 
     def _held(self, last: Attribution) -> dict[Incarnation, MiB]:

@@ -71,7 +71,7 @@ class Reading:
         ceiling: what all our models may use together.
         shed_line: what they may hold before some are unloaded.
         held: by each child.
-        shares: of each card.
+        shares: of each card; what ours hold of it only where it can be trusted.
         ram_total, ram_available: of the machine.
         ram_ceiling: what all our models may use of it together.
         ram: by each child.

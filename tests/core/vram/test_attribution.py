@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from qmsup.core.vram.attribution import Attribution, Resident, Stage, Trust, attribute
+from qmsup.core.vram.attribution import Attribution, Resident, Share, Stage, Trust, attribute
 from qmsup.core.vram.sample import Card, Sample, Use
 from qmsup.ids import Incarnation
 from qmsup.units import MiB
@@ -227,6 +227,25 @@ def test_an_integrated_gpu_counts_where_it_is_used_or_is_all_there_is(
     assert " ".join(share.card.uuid for share in shared.shares) == counted
     assert shared.used == 1000 * len(shared.cards)
     assert shared.held == ({1: 400} if uses_of_ours else {})
+
+
+@pytest.mark.parametrize(
+    ("used", "ours", "others", "is_too_much"),
+    [
+        ("1000", 400, 600, False),
+        ("300", 400, 0, False),
+        ("300", 556, 0, True),
+        ("1000", None, None, False),
+        ("x", 400, None, False),
+        ("x", 2256, None, True),
+    ],
+)
+def test_what_is_known_of_one_card(
+    used: str, ours: int | None, others: int | None, *, is_too_much: bool
+) -> None:
+    share = Share(card=card(used), ours=None if ours is None else MiB(ours))
+
+    assert (share.others, share.is_too_much) == (others, is_too_much)
 
 
 def test_one_dark_card_among_several_darkens_all() -> None:

@@ -290,6 +290,7 @@ def test_a_reading_shows_all_that_it_is_made_of() -> None:
     assert (reading.total, reading.used, reading.free) == (24000, 9500, 14500)
     assert (reading.foreign, reading.floor) == (9100, 1500)
     assert (reading.ceiling, reading.shed_line) == (15376, 16912)
+    assert [(share.ours, share.others) for share in reading.shares] == [(400, 9100)]
 
 
 def test_what_was_read_of_one_that_cannot_be_trusted_is_shown_and_why() -> None:
@@ -300,6 +301,9 @@ def test_what_was_read_of_one_that_cannot_be_trusted_is_shown_and_why() -> None:
     assert (reading.total, reading.used, reading.free) == (24000, 9500, 14500)
     assert (reading.foreign, reading.ceiling, reading.held) == (None, None, {})
     assert reading.because == "not seen on any card: child 1"
+    assert [(share.card.used, share.ours, share.others) for share in reading.shares] == [
+        (9500, None, None)
+    ]
 
     story.say("at 2 failed")
 
