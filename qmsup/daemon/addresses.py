@@ -50,7 +50,7 @@ def _why_not(host: str, port: int) -> tuple[str, str] | None:
         with socket.socket(family, socket.SOCK_STREAM) as probe:
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             probe.bind((host, port))
-    except UnicodeError:
+    except TypeError:  # what bind makes of a name that cannot be encoded
         return "no name of a machine", _NO_NAME
     except socket.gaierror as error:
         return error.strerror or str(error), _NO_NAME
