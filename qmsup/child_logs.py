@@ -5,7 +5,9 @@ moved to an archive beside it, which leaves a hole in its place: so offsets neve
 nothing of its size on disk, and what stands before the hole's end is in the archive.
 """
 
+import errno
 import os
+import stat
 from pathlib import Path
 from typing import BinaryIO
 
@@ -24,6 +26,32 @@ def archive_of(log: Path) -> Path:
     return log.with_name(f"{log.name}.1")
 
 
+def opened(path: Path, flags: int = os.O_RDONLY) -> int:
+    """A descriptor of a log. Never waits for anybody, as the opening of a pipe does.
+
+    Args:
+        path: where it is.
+        flags: how to open it.
+
+    Raises:
+        OSError: there is none, it may not be opened, or what is there is no file.
+    """
+    descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC)
+    if stat.S_ISREG(os.fstat(descriptor).st_mode):
+        return descriptor
+    os.close(descriptor)
+    raise OSError(errno.EINVAL, "it is no file", str(path))
+
+
+def reading(path: Path) -> BinaryIO:
+    """A log, to be read.
+
+    Raises:
+        OSError: as `opened` does.
+    """
+    return os.fdopen(opened(path), "rb")
+
+
 def first_byte(file: BinaryIO) -> int:
     """Where a log begins: after its hole. Moves the file's position."""
     try:
@@ -37,15 +65,27 @@ def first_byte(file: BinaryIO) -> int:
 
 
 def last_lines(path: Path, count: int) -> list[bytes]:
-    """The last lines of a log, without their line ends; reads no more of it than it must."""
+    """The last lines of a log, without their line ends; reads no more of it than it must.
+
+    Raises:
+        OSError: there is no log, or none that can be read.
+    """
     if count == 0:
         return []
-    with path.open("rb") as file:
+    with reading(path) as file:
         lines = _last_lines(file, count, first_byte(file))
     if len(lines) < count and (older := archive_of(path)).exists():
-        with older.open("rb") as file:
+        with reading(older) as file:
             lines = _last_lines(file, count - len(lines), first_byte(file)) + lines
     return lines
+
+
+def last_lines_if_any(path: Path, count: int) -> list[bytes]:
+    """The same; none where there is no log that can be read."""
+    try:
+        return last_lines(path, count)
+    except OSError:
+        return []
 
 
 def _last_lines(file: BinaryIO, count: int, start: int) -> list[bytes]:
@@ -63,7 +103,7 @@ def _last_lines(file: BinaryIO, count: int, start: int) -> list[bytes]:
 
 
 class Follower:
-    """What has been appended to a file since the last look. The file may be absent, replaced or emptied."""
+    """What has been appended to a file since the last look. It may be absent, replaced, emptied, or no file at all."""
 
     def __init__(self, path: Path, *, from_start: bool = False) -> None:
         """Start at the file's present end, or at its start."""
@@ -124,12 +164,12 @@ class Follower:
     def _is_replaced(self) -> bool:
         try:
             named = self._path.stat()
-        except FileNotFoundError:
+        except OSError:
             return False
         return self._file is None or not os.path.samestat(named, os.fstat(self._file.fileno()))
 
     def _opened(self) -> BinaryIO | None:
         try:
-            return self._path.open("rb")
-        except FileNotFoundError:
+            return reading(self._path)
+        except OSError:
             return None

@@ -1,5 +1,5 @@
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qmsup import child_logs
-from qmsup.child_logs import Follower, last_lines
+from qmsup.child_logs import Follower, last_lines, last_lines_if_any
 from qmsup.processes.rotation import punch_hole
 
 
@@ -189,3 +189,28 @@ def test_a_line_without_end_is_shown_in_parts(
     assert follower.new_lines() == [b"0123456789"]
     append(log, b"abc\n")
     assert follower.new_lines() == [b"abc"]
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_file_holds_nobody_up(log: Path, make: Callable[[Path], None]) -> None:
+    make(log)
+
+    with pytest.raises(OSError, match=str(log)):
+        last_lines(log, 5)
+    assert last_lines_if_any(log, 5) == []
+    follower = Follower(log)
+    assert follower.new_lines() == []
+
+    log.unlink() if log.is_fifo() else log.rmdir()
+    log.write_bytes(b"a file\n")
+    assert follower.new_lines() == [b"a file"]
+    follower.close()
+
+
+def test_a_log_that_is_replaced_by_what_is_no_file_is_read_no_further(
+    log: Path, follower: Follower
+) -> None:
+    log.unlink(missing_ok=True)
+    os.mkfifo(log)
+
+    assert follower.new_lines() == []

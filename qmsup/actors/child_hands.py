@@ -248,7 +248,7 @@ class ChildHands:
         lines = "" if self._has_told_end else output.last_lines(child.log, child.log_start)
         self._end_stop_command()
         self._bury(child)
-        self.running = None
+        self._let_go()
         return Gone(last_lines=lines)
 
     def ended(self, child: Child, *, wants_reason: bool) -> Exited | None:
@@ -282,7 +282,7 @@ class ChildHands:
         _log.error("child.stuck", model=child.record.model, pid=child.pid)
         self._given_up.append(child)
         self._end_stop_command()
-        self.running = None
+        self._let_go()
 
     def close(self, *, keep: bool, grace: Seconds) -> None:
         """End the child, or leave it running. Waits; for the end of the owner."""
@@ -294,7 +294,8 @@ class ChildHands:
         self._given_up.clear()
         if self.running is None:
             return
-        running, self.running = self.running, None
+        running = self.running
+        self._let_go()
         child = running.child
         self._inbox.forget(child.pidfd)
         if keep:
@@ -310,6 +311,11 @@ class ChildHands:
         has_ended = stop.end(running.child, grace=grace)
         self._end_stop_command()
         return has_ended
+
+    def _let_go(self) -> None:
+        if self.running is not None:
+            self.running.log_keeper.close()
+            self.running = None
 
     def _child(self) -> Running:
         assert self.running is not None, (

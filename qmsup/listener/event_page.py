@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 
 from qmsup import places
-from qmsup.child_logs import last_lines
+from qmsup.child_logs import last_lines_if_any
 from qmsup.listener import event_stream
 from qmsup.listener.body import Environ
 from qmsup.listener.catalog import Catalog
@@ -49,8 +49,7 @@ def watch(environ: Environ, catalog: Catalog, ask: Callable[[str], object]) -> W
 
 def _logs(models: Models) -> Iterator[bytes]:
     for model in models:
-        log = places.log_file(model)
-        if log.exists() and (lines := last_lines(log, _LINES)):
+        if lines := last_lines_if_any(places.log_file(model), _LINES):
             yield event_stream.models_wrote(model, lines)
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from werkzeug.wrappers import Response
 
 from qmsup import places
-from qmsup.child_logs import Follower, last_lines
+from qmsup.child_logs import Follower, last_lines_if_any
 from qmsup.errors import Code, Refusal, RequestError
 from qmsup.ids import ModelId
 from qmsup.listener.body import Environ
@@ -39,9 +39,8 @@ def recent(catalog: Catalog, name: str) -> Response:
     """
     page = _Page(has_headers=not name)
     text = b"".join(
-        page.add(model, last_lines(places.log_file(model), _LINES))
+        page.add(model, last_lines_if_any(places.log_file(model), _LINES))
         for model in _models(catalog, name)
-        if places.log_file(model).exists()
     )
     return Response(text, content_type=_TEXT, headers={"Cache-Control": "no-store"})
 
@@ -101,8 +100,8 @@ class _Stream:
         for model in self._models:
             log = places.log_file(model)
             self._followers[model] = Follower(log)
-            if log.exists():
-                yield self._page.add(model, last_lines(log, _LINES))
+            if lines := last_lines_if_any(log, _LINES):
+                yield self._page.add(model, lines)
         while not ENDING.is_set() and not self._has_client_gone():
             for model, follower in self._followers.items():
                 if lines := follower.new_lines():

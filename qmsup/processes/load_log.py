@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from qmsup.child_logs import reading
 from qmsup.core.vram import load_log
 from qmsup.core.vram.load_log import LoadFigures
 
@@ -13,7 +14,7 @@ _MOST_BYTES = 2 * 1024 * 1024
 def figures_of(log: Path, since: int) -> LoadFigures | None:
     """The figures in what was written after `since`, in bytes; None where nothing is said, or too much is."""
     try:
-        with log.open("rb") as file:
+        with reading(log) as file:
             size = file.seek(0, os.SEEK_END)
             start = since if since <= size else 0  # another hand has cut the file
             if size - start > _MOST_BYTES:

@@ -10,6 +10,7 @@ import time
 from collections import deque
 from pathlib import Path
 
+from qmsup.child_logs import reading
 from qmsup.log import Log
 
 _CHUNK = 256 * 1024
@@ -63,7 +64,7 @@ class LogWatch:
 
     def _read(self) -> None:
         try:
-            with self._log.open("rb") as log:
+            with reading(self._log) as log:
                 log.seek(self._at)
                 data = log.read(_CHUNK)
         except OSError:

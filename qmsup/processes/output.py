@@ -3,10 +3,12 @@
 import errno
 import os
 import re
+import stat
 import time
 from pathlib import Path
 
-from qmsup.child_logs import archive_of, first_byte
+from qmsup import open_files
+from qmsup.child_logs import archive_of, first_byte, reading
 from qmsup.errors import ChildError
 from qmsup.ids import Incarnation, ModelId
 from qmsup.places import log_file, make_private
@@ -37,12 +39,20 @@ def open_log(model: ModelId) -> tuple[Path, int]:
     except OSError as error:
         if error.errno in DISK_FULL:
             return path, os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)
-        message = f"cannot write the log {path}: {error.strerror}; set QMSUP_STATE_DIR to a folder of yours"
+        message = f"cannot write the log {path}: {error.strerror}; {_what_to_do(path, error)}"
         raise ChildError(message) from error
 
 
+def _what_to_do(path: Path, error: OSError) -> str:
+    if open_files.is_used_up(error):
+        return open_files.MORE
+    if path.exists() and not path.is_file():
+        return "remove what is there"
+    return "set QMSUP_STATE_DIR to a folder of yours"
+
+
 def _opened(path: Path) -> int:
-    descriptor = _appending(path)
+    descriptor = appending(path)
     # Its length counts the hole that a rotation left, so it is at least its size.
     if os.fstat(descriptor).st_size <= LIMIT:
         return descriptor
@@ -54,16 +64,27 @@ def _opened(path: Path) -> int:
         os.close(descriptor)
         raise
     os.close(descriptor)
-    return _appending(path)
+    return appending(path)
 
 
-def _appending(path: Path) -> int:
-    return os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+def appending(path: Path) -> int:
+    """A descriptor that appends to a log; never waits for a reader, as one of a pipe does.
+
+    Raises:
+        OSError: it cannot be written, or is such a pipe: a child's lines would wait for somebody to read them.
+    """
+    flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK
+    descriptor = os.open(path, flags, 0o600)
+    if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise OSError(errno.EINVAL, "it is a pipe", str(path))
+    os.set_blocking(descriptor, True)
+    return descriptor
 
 
 def _size_of(path: Path) -> int:
     """Of what is in a log, without the hole that a rotation left."""
-    with path.open("rb") as log:
+    with reading(path) as log:
         start = first_byte(log)
         return log.seek(0, os.SEEK_END) - start
 
@@ -92,7 +113,7 @@ def mark_start(fd: int, *, program: str, port: int, incarnation: Incarnation) ->
 def last_lines(path: Path, since: int, *, count: int = 12) -> str:
     """The end of what was written after `since`, for people: at most 16 KiB are read, however much there is."""
     try:
-        with path.open("rb") as log:
+        with reading(path) as log:
             size = log.seek(0, os.SEEK_END)
             start = since if since <= size else 0  # another hand has cut the file
             log.seek(max(start, size - _TAIL_BYTES))

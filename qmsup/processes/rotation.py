@@ -5,6 +5,9 @@ then its place is given back to the disk (`fallocate` with PUNCH_HOLE): the chil
 been. What is copied was written before and does not change, so there is no moment in which a line could be lost, as
 there is between copying and truncating. The price: the file's length never shrinks while the child runs, only its size
 on disk, and who reads it from its very start reads zeros first (`qmsup.child_logs` does not).
+
+The file is held open. A log that somebody removed is still written by its child, where nobody can read it any more: its
+older part is given back without an archive, or it would fill the disk unseen.
 """
 
 import ctypes
@@ -12,8 +15,10 @@ import errno
 import os
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
-from qmsup.child_logs import archive_of, first_byte
+from qmsup import open_files
+from qmsup.child_logs import archive_of, first_byte, opened
 from qmsup.log import Log
 from qmsup.units import Seconds
 
@@ -52,7 +57,7 @@ class LogKeeper:
         "_archived",
         "_copied",
         "_cut",
-        "_is_known",
+        "_file",
         "_looked_at",
         "_path",
         "_quiet_looks",
@@ -64,8 +69,8 @@ class LogKeeper:
         self._path = path
         self._cut = 0
         """Before this, the log is a hole."""
-        self._is_known = False
-        """Whether that was looked at: not while a child starts."""
+        self._file: BinaryIO | None = None
+        """Not opened while a child starts."""
         self._archived: int | None = None
         """A rotation is under way and goes up to here; None = none is."""
         self._copied = 0
@@ -82,25 +87,39 @@ class LogKeeper:
     def tend(self, now: Seconds) -> None:
         """Look how large the log is; move the next part of it if it is too large."""
         try:
+            if self._file is None:
+                self._file = os.fdopen(opened(self._path, os.O_RDWR), "r+b", buffering=0)
+                self._size = self._cut = first_byte(self._file)
             if self._archived is None:
-                self._look(now)
+                self._look(self._file, now)
             else:
-                self._move(self._archived)
+                self._move(self._file, self._archived)
                 self.due = now
         except OSError as error:
-            self._give_up(error)
+            if open_files.is_used_up(error):
+                self.due = Seconds(now + _SELDOM)
+            else:
+                self._give_up(error)
 
-    def _look(self, now: Seconds) -> None:
-        if not self._is_known:
-            self._is_known = True
-            self._size = self._cut = _start_of(self._path)
-        size = self._path.stat().st_size
+    def close(self) -> None:
+        """The child is gone, or not looked after any more. May be repeated."""
+        self.due = None
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+    def _look(self, log: BinaryIO, now: Seconds) -> None:
+        size = os.fstat(log.fileno()).st_size
+        if size < self._cut:  # another hand has emptied it
+            self._cut = self._size = first_byte(log)
         growth = (size - self._size) / max(0.001, now - self._looked_at)
         self._size, self._looked_at = size, now
         left = LIMIT - (size - self._cut)
         if left <= 0:
-            self._archived = self._last_line_end(size)
-            self._copied = self._first_kept(self._archived)
+            self._archived = self._last_line_end(log, size)
+            self._copied = self._first_kept(log, self._archived)
+            if not self._is_named(log):
+                self._copied = self._archived
             archive_of(self._path).with_suffix(".new").unlink(missing_ok=True)
             self.due = now
         else:
@@ -109,27 +128,36 @@ class LogKeeper:
             pause = quiet or min(max(left / growth / 2, _OFTEN), _SELDOM)
             self.due = Seconds(now + pause)
 
-    def _last_line_end(self, size: int) -> int:
+    def _is_named(self, log: BinaryIO) -> bool:
+        """Whether the file is still found under its name, or was removed, or another put there."""
+        try:
+            return os.path.samestat(self._path.stat(), os.fstat(log.fileno()))
+        except OSError:
+            return False
+
+    def _last_line_end(self, log: BinaryIO, size: int) -> int:
         """Where to part the log: between two lines, and so that its latest stays for those who are reading it."""
-        with self._path.open("rb") as log:
-            limit = size - LIMIT // 4
-            start = log.seek(max(self._cut, limit - _STEP))
-            end = log.read(limit - start).rfind(b"\n")
+        limit = size - LIMIT // 4
+        start = log.seek(max(self._cut, limit - _STEP))
+        end = log.read(limit - start).rfind(b"\n")
         return limit if end < 0 else start + end + 1
 
-    def _first_kept(self, end: int) -> int:
+    def _first_kept(self, log: BinaryIO, end: int) -> int:
         """Where the archive begins: more than it may hold came since the last look, or the log as it was then."""
         start = end - 2 * LIMIT
         if start <= self._cut:
             return self._cut
-        with self._path.open("rb") as log:
-            log.seek(start)
-            return start + log.read(min(_STEP, LIMIT)).find(b"\n") + 1
+        log.seek(start)
+        return start + log.read(min(_STEP, LIMIT)).find(b"\n") + 1
 
-    def _move(self, end: int) -> None:
+    def _move(self, log: BinaryIO, end: int) -> None:
+        if os.fstat(log.fileno()).st_size < end:  # another hand has emptied it meanwhile
+            archive_of(self._path).with_suffix(".new").unlink(missing_ok=True)
+            self._cut, self._archived = 0, None
+            return
         if self._copied < end:
             with suppress(_NoRoomError):
-                self._copy(end)
+                self._copy(log, end)
                 return
             self._copied = end  # with the disk full, room is worth more than old lines
             _log.warning("log.not_archived", log=str(self._path), because="the disk is full")
@@ -137,15 +165,13 @@ class LogKeeper:
             fresh = archive_of(self._path).with_suffix(".new")
             if fresh.exists():
                 fresh.replace(archive_of(self._path))
-        with self._path.open("r+b") as log:
-            punch_hole(log.fileno(), end)
+        punch_hole(log.fileno(), end)
         self._cut, self._archived = end, None
 
-    def _copy(self, end: int) -> None:
+    def _copy(self, log: BinaryIO, end: int) -> None:
         fresh = archive_of(self._path).with_suffix(".new")
-        with self._path.open("rb") as log:
-            log.seek(self._copied)
-            data = log.read(min(_STEP, end - self._copied))
+        log.seek(self._copied)
+        data = log.read(min(_STEP, end - self._copied))
         try:
             archive = os.open(fresh, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
@@ -159,7 +185,7 @@ class LogKeeper:
             raise _NoRoomError from error
 
     def _give_up(self, error: OSError) -> None:
-        self.due = None
+        self.close()
         _log.warning(
             "log.not_rotated",
             log=str(self._path),
@@ -170,11 +196,3 @@ class LogKeeper:
 
 class _NoRoomError(Exception):
     """The disk is full."""
-
-
-def _start_of(path: Path) -> int:
-    try:
-        with path.open("rb") as log:
-            return first_byte(log)
-    except OSError:
-        return 0

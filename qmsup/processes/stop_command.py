@@ -3,8 +3,6 @@
 import os
 import subprocess
 from dataclasses import dataclass
-from pathlib import Path
-from typing import BinaryIO
 
 from qmsup.errors import ChildError
 from qmsup.processes import output
@@ -44,7 +42,8 @@ def run_stop_command(launch: Launch, child: Child) -> StopCommand:
     """
     argv = tuple(word.replace(_PID, str(child.pid)) for word in launch.stop_argv)
     try:
-        with _log_of(child) as log:
+        log = _log_of(child)
+        try:
             process = subprocess.Popen(
                 argv,
                 stdin=subprocess.DEVNULL,
@@ -53,16 +52,16 @@ def run_stop_command(launch: Launch, child: Child) -> StopCommand:
                 env=launch.env,
                 start_new_session=True,
             )
+        finally:
+            os.close(log)
         return StopCommand(program=argv[0], process=process, pidfd=os.pidfd_open(process.pid))
     except (OSError, ValueError) as error:
         raise ChildError(f"cmdStop {argv[0]} could not be started: {error}") from error
 
 
-def _log_of(child: Child) -> BinaryIO:
-    """The child's log; nothing where a full disk takes none: what is to end must end all the same."""
+def _log_of(child: Child) -> int:
+    """The child's log; nowhere if that cannot be written, whatever the reason: what is to end must end all the same."""
     try:
-        return child.log.open("ab")
-    except OSError as error:
-        if error.errno not in output.DISK_FULL:
-            raise
-        return Path(os.devnull).open("ab")
+        return output.appending(child.log)
+    except OSError:
+        return os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC)

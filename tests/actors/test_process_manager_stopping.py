@@ -3,7 +3,7 @@
 import os
 import signal
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -190,3 +190,19 @@ def test_a_line_of_the_log_may_tell_that_a_child_is_ready(
     spec = replace(fake_spec("--load-seconds", "0.1"), ready_check=f"log:{words}")
 
     assert is_alive(ready_child(spec, reports, owners))
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_a_log_that_is_replaced_by_what_is_no_file_holds_up_no_stop(
+    reports: Reports, owners: list[Manager], places: Path, make: Callable[[Path], None]
+) -> None:
+    ready_child(fake_spec(), reports, owners)
+    log = places / "state/logs/m.log"
+    log.unlink()
+    make(log)
+
+    stop(owners[0])
+    reports.wait_for(ProcessStopped, 1)
+    owners[0].tell(EnsureReady(cause=EventNumber(1), model=M, incarnation=Incarnation(2)))
+
+    assert "remove what is there" in reports.wait_for(ProcessFailed, 2).reason

@@ -1,6 +1,7 @@
+import os
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -157,3 +158,16 @@ def test_a_head_of_a_stream_is_over_at_once(logs: Path) -> None:
 
 def test_an_unknown_model_has_no_log(logs: Path) -> None:
     assert got("/logs/stream/gone").code == "model_not_found"
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_no_file_is_no_log_and_hides_no_other(
+    logs: Path, ending: threading.Event, make: Callable[[Path], None]
+) -> None:
+    (logs / "chat.log").unlink()
+    make(logs / "chat.log")
+
+    assert got("/logs").body == b"==> coder <==\nthree\n"
+    parts = streamed("/logs/stream")
+    assert [next(parts), next(parts)] == [b"", b"==> coder <==\nthree\n"]
+    parts.close()  # type: ignore[attr-defined]  # a generator has it

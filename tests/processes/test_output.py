@@ -1,4 +1,5 @@
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -6,6 +7,7 @@ import pytest
 from qmsup.errors import ChildError
 from qmsup.ids import Incarnation, ModelId
 from qmsup.processes import output
+from tests.support.descriptors import no_descriptor_left
 
 M = ModelId("org/model")
 
@@ -102,3 +104,32 @@ def test_a_folder_that_cannot_be_made_is_told_with_the_way_out(
 
     with pytest.raises(ChildError, match="set QMSUP_STATE_DIR"):
         output.open_log(M)
+
+
+@pytest.mark.parametrize("make", [os.mkfifo, os.mkdir])
+def test_what_is_in_the_way_of_a_log_is_told(places: Path, make: Callable[[Path], None]) -> None:
+    path = places / "state/logs/m.log"
+    path.parent.mkdir(parents=True)
+    make(path)
+
+    with pytest.raises(ChildError, match="remove what is there"):
+        output.open_log(ModelId("m"))
+    assert output.last_lines(path, 0) == ""
+
+
+def test_a_pipe_that_is_read_is_no_log_either(places: Path) -> None:
+    path = places / "state/logs/m.log"
+    path.parent.mkdir(parents=True)
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+
+    with pytest.raises(ChildError, match="it is a pipe; remove what is there"):
+        output.open_log(ModelId("m"))
+    os.close(reader)
+
+
+def test_a_log_that_cannot_be_opened_for_want_of_descriptors_says_so(places: Path) -> None:
+    (places / "state/logs").mkdir(parents=True)
+
+    with no_descriptor_left(), pytest.raises(ChildError, match="raise the limit of open files"):
+        output.open_log(ModelId("m"))
