@@ -19,6 +19,7 @@ from qmsup.core.scheduling.events import Event
 from qmsup.ids import ModelId
 from qmsup.log import Log
 from qmsup.processes.child import Child
+from qmsup.processes.command import named_ports
 from qmsup.processes.ports import PortPool
 from qmsup.spec import ModelSpec, Spec
 from qmsup.units import Seconds
@@ -39,9 +40,7 @@ class ProcessTree:
         """
         self._specs: dict[ModelId, ModelSpec] = dict(spec.models)
         self._report = report
-        self._ports = PortPool(
-            spec.start_port, reserved=[listener.port for listener in spec.listeners.values()]
-        )
+        self._ports = PortPool(spec.start_port, reserved=named_ports(spec))
         self._managers: dict[ModelId, pykka.ActorRef[ProcessManager]] = {}
 
     def tell(self, order: EnsureReady | Stop | AbortStart) -> None:
@@ -65,6 +64,7 @@ class ProcessTree:
             if manager is not None and self._specs.get(model.id) != model and manager.is_alive():
                 manager.tell(SpecChanged(spec=model))
         self._specs.update(spec.models)
+        self._ports.reserve(named_ports(spec))
 
     def keep_only(self, models: Container[ModelId]) -> None:
         """End the managers of all other models, which have no child any more."""

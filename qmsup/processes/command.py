@@ -1,5 +1,6 @@
 """What exactly is run for a model: arguments, environment and the address it will answer on."""
 
+import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -9,7 +10,7 @@ from qmsup.errors import ChildError, key_text
 from qmsup.processes.backends.choice import backend_of
 from qmsup.processes.child import NONCE_VARIABLE
 from qmsup.processes.records import digest_of
-from qmsup.spec import Kind, ModelSpec
+from qmsup.spec import Kind, ModelSpec, Spec
 
 _PORT = "${PORT}"
 _ANY_PORT = "1"
@@ -77,6 +78,17 @@ def has_fixed_port(spec: ModelSpec) -> bool:
         return fixed_port(spec) is not None
     except ChildError:  # told when the child is to be started
         return True
+
+
+def named_ports(spec: Spec) -> set[int]:
+    """The ports that a configuration names for listeners and models: none of them is to be picked for another model."""
+    named = {listener.port for listener in spec.listeners.values()}
+    for model in spec.models.values():
+        with contextlib.suppress(ChildError):  # told when the child is to be started
+            port = fixed_port(model)
+            if port is not None:
+                named.add(port)
+    return named
 
 
 def works_elsewhere(spec: ModelSpec) -> bool:

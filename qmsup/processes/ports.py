@@ -55,6 +55,11 @@ class PortPool:
         message = f"no free port from {self._start} to {self._end - 1}: set startPort to where there are some"
         raise ChildError(message)
 
+    def reserve(self, ports: Iterable[int]) -> None:
+        """Pass these over from now on, and no more those that were reserved before."""
+        with self._lock:
+            self._reserved = frozenset(ports)
+
     def claim(self, port: int) -> None:
         """A child of a former scheduler has it already."""
         with self._lock:

@@ -91,6 +91,24 @@ def test_listeners_ports_are_given_to_no_child(reports: Reports) -> None:
     assert int(upstream.rpartition(":")[2]) > start
 
 
+def test_a_port_that_one_model_has_by_its_configuration_is_given_to_no_other(
+    reports: Reports,
+) -> None:
+    start = free_port()
+    address = f"http://127.0.0.1:{start}"
+    first = spec_of("a", start_port=start)
+    owns = replace(fake_spec(model="owns"), upstream=address)
+    tree = ProcessTree(replace(first, models={**first.models, owns.id: owns}), reports)
+    tree.tell(ensure("a", 1))
+    assert not reports.wait_for(ProcessReady, 1).upstream.endswith(f":{start}")
+
+    later = replace(fake_spec(model="later"), upstream=f"http://127.0.0.1:{start + 2}")
+    other = spec_of("a", "b", start_port=start)
+    tree.apply(replace(other, models={**other.models, later.id: later}))
+    tree.tell(ensure("b", 2))
+    assert not reports.wait_for(ProcessReady, 2).upstream.endswith(f":{start + 2}")
+
+
 def test_another_configuration_counts_from_the_next_start(reports: Reports) -> None:
     old, new = spec_of("a"), spec_of("a", "b")
     changed = replace(new.models[ModelId("a")], argv=(*fake_spec().argv, "--name", "other"))

@@ -3,9 +3,9 @@ from dataclasses import replace
 import pytest
 
 from qmsup.errors import ChildError
-from qmsup.ids import ModelId
-from qmsup.processes.command import fixed_port, has_fixed_port, launch
-from qmsup.spec import Kind, ModelSpec
+from qmsup.ids import ListenerName, ModelId
+from qmsup.processes.command import fixed_port, has_fixed_port, launch, named_ports
+from qmsup.spec import Kind, ListenerSpec, ModelSpec, Spec
 
 LLAMA = ModelSpec(id=ModelId("m"), argv=("/opt/llama-server", "-m", "a.gguf"), slots=4)
 ENV = {"PATH": "/bin", "HOME": "/root"}
@@ -136,3 +136,16 @@ def test_a_key_whose_model_has_an_odd_name_is_told_as_it_is_found_in_the_file() 
 
     with pytest.raises(ChildError, match=r'^models\."my model\.v1"\.cmd is empty'):
         launch(odd, 5800, nonce="n", base={})
+
+
+def test_the_ports_that_a_configuration_names_are_known() -> None:
+    models = [
+        LLAMA,
+        replace(LLAMA, id=ModelId("own"), argv=("llama-server", "--port", "9001", "-c", "1")),
+        replace(LLAMA, id=ModelId("proxied"), upstream="http://127.0.0.1:9002"),
+        replace(LLAMA, id=ModelId("nowhere"), upstream="nowhere"),
+    ]
+    main = ListenerSpec(name=ListenerName("main"), host="127.0.0.1", port=9003)
+    spec = Spec(models={model.id: model for model in models}, listeners={main.name: main})
+
+    assert named_ports(spec) == {9001, 9002, 9003}

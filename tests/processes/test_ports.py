@@ -21,6 +21,13 @@ def test_listeners_ports_are_passed_over() -> None:
     assert PortPool(FIRST_PORT, reserved=[FIRST_PORT, FIRST_PORT + 1]).take() == FIRST_PORT + 2
 
 
+def test_others_may_be_passed_over_later() -> None:
+    pool = PortPool(FIRST_PORT, reserved=[FIRST_PORT])
+    pool.reserve([FIRST_PORT + 1])
+
+    assert [pool.take(), pool.take()] == [FIRST_PORT, FIRST_PORT + 2]
+
+
 @pytest.mark.parametrize("shares", [False, True])
 def test_a_port_in_use_is_passed_over_even_when_its_owner_shares_it(shares: bool) -> None:
     with closing(socket.create_server(("127.0.0.1", FIRST_PORT), reuse_port=shares)):

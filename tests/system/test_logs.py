@@ -26,6 +26,7 @@ def test_logs_are_read_and_followed_while_their_writers_go_on() -> None:
 
 def test_the_command_line_follows_all_models() -> None:
     with serving({"m": fake()}) as box:
+        (box.folder / "state/logs/no-log.log").mkdir(parents=True)
         command = [sys.executable, "-m", "qmsup", "logs", "-f"]
         with subprocess.Popen(command, env=box.env, stdout=subprocess.PIPE, text=True) as following:
             assert box.chat("m").status_code == 200

@@ -83,7 +83,8 @@ class _Page:
 def _logged() -> list[ModelId]:
     """The models that have a log, by name."""
     folder = places.log_file(ModelId("any")).parent
-    return sorted(ModelId(unquote(path.stem)) for path in folder.glob("*.log"))
+    found = (path for path in folder.glob("*.log") if path.is_file())
+    return sorted(ModelId(unquote(path.stem)) for path in found)
 
 
 def _known(name: ModelId) -> ModelId:

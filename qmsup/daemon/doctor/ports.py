@@ -9,7 +9,7 @@ from qmsup.daemon.doctor.finding import Check, Finding
 from qmsup.daemon.doctor.running import is_ours, name_of, scheduler_pid
 from qmsup.errors import ChildError, key_text
 from qmsup.processes import procfs
-from qmsup.processes.command import fixed_port
+from qmsup.processes.command import fixed_port, named_ports
 from qmsup.processes.listening import listening_inodes
 from qmsup.processes.ports import PortPool
 from qmsup.spec import ListenerSpec, Spec
@@ -64,15 +64,12 @@ def _of_models(spec: Spec) -> Iterator[Finding]:
 
 def _of_range(spec: Spec, wanted: int) -> Iterator[Finding]:
     about = f"from {spec.start_port}"
-    pool = PortPool(spec.start_port, reserved=[each.port for each in spec.listeners.values()])
+    pool = PortPool(spec.start_port, reserved=named_ports(spec))
     elsewhere = "set startPort to where there are free ones"
     try:
         taken = [pool.take() for _ in range(wanted)]
     except ChildError as error:
         yield _check.bad(about, f"models: {wanted}; {error}", elsewhere)
-        return
-    except OSError as error:
-        yield _check.bad(about, f"no port can be had there ({error.strerror})", elsewhere)
         return
     low, high = _ephemeral()
     if low <= taken[-1] and taken[0] <= high:
