@@ -139,8 +139,9 @@ class Gauge:
         if attribution.trust is Trust.GOOD:
             if before is not None and moved >= JITTER:
                 foreign = steadied(foreign, before, moved)
-            else:
-                # A child that dies between two reads makes others' use look low, once: the floor wants it twice.
+            elif before is None or not self._leaving:
+                # A child that dies between two reads makes others' use look low, once: the floor wants it twice. While
+                # memory is on its way back it would have that: what others use is then as little as it was before.
                 least = MiB(max(foreign, before or foreign))
                 self.floor = self.floor.after(cards, least, attribution.others_of)
             self._foreign[cards] = foreign

@@ -219,6 +219,18 @@ STORIES = {
         at 4.2 used 1500                     -> back 1 10000 free 22500, ceiling 24000 free 22500
         at 8 used 1500                       ->
         """,
+    "nor one that does so while another's memory is on its way back": """
+        at 0 used 1500                            -> ceiling 24000 free 22500
+        at 2 used 6500 1:ready=2000 2:ready=3000  -> peak 1 2000, peak 2 3000, ceiling 24000 free 17500 1=2000 2=3000
+        1 ends                                    ->
+        at 2.2 used 6500 2:ready=3000             -> ceiling 24000 free 17500 2=3000
+        at 2.4 used 3500 2:ready=3000             -> back 1 2000 free 20500 2=3000
+        2 ends                                    ->
+        at 2.6 used 3500                          -> ceiling 24000 free 20500
+        at 2.8 used 3500                          ->
+        at 3 used 1500                            -> back 2 2000 free 22500
+        at 5.7 used 1500                          ->
+        """,
     "nor does a driver that tells more of a child than of its card": """
         at 0 used 1500                       -> ceiling 24000 free 22500
         at 2 used 11500 1:ready=10000        -> peak 1 10000, ceiling 24000 free 12500 1=10000
