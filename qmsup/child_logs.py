@@ -67,17 +67,14 @@ def first_byte(file: BinaryIO) -> int:
 def last_lines(path: Path, count: int) -> list[bytes]:
     """The last lines of a log, without their line ends; reads no more of it than it must.
 
+    Of a progress bar, which is one line drawn over and over, only the last state is told, as a terminal would show it.
+
     Raises:
         OSError: there is no log, or none that can be read.
     """
-    if count == 0:
-        return []
     with reading(path) as file:
-        lines = _last_lines(file, count, first_byte(file))
-    if len(lines) < count and (older := archive_of(path)).exists():
-        with reading(older) as file:
-            lines = _last_lines(file, count - len(lines), first_byte(file)) + lines
-    return lines
+        lines, part = _lines_before(file, file.seek(0, os.SEEK_END), count)
+    return _with_older(path, [*lines, part] if part else lines, count)
 
 
 def last_lines_if_any(path: Path, count: int) -> list[bytes]:
@@ -88,9 +85,19 @@ def last_lines_if_any(path: Path, count: int) -> list[bytes]:
         return []
 
 
-def _last_lines(file: BinaryIO, count: int, start: int) -> list[bytes]:
-    position = file.seek(0, os.SEEK_END)
-    start = max(start, position - max(_MOST, count * _LONG_LINE))
+def _with_older(path: Path, lines: list[bytes], count: int) -> list[bytes]:
+    if len(lines) < count and (older := archive_of(path)).exists():
+        with reading(older) as file:
+            end = file.seek(0, os.SEEK_END)
+            before, part = _lines_before(file, end, count - len(lines))
+        lines = [*before, *([part] if part else ()), *lines]
+    return [_last_state(line) for line in lines[len(lines) - min(count, len(lines)) :]]
+
+
+def _lines_before(file: BinaryIO, end: int, count: int) -> tuple[list[bytes], bytes]:
+    """The last whole lines before `end`, at most so many, and what stands after them without a line end."""
+    position = end
+    start = max(first_byte(file), end - max(_MOST, count * _LONG_LINE))
     blocks: list[bytes] = []
     ends = 0
     # One more line end than lines: the first line is whole only if the end of the one before is there.
@@ -99,7 +106,12 @@ def _last_lines(file: BinaryIO, count: int, start: int) -> list[bytes]:
         position = file.seek(position - step)
         blocks.append(file.read(step))
         ends += blocks[-1].count(b"\n")
-    return b"".join(reversed(blocks)).splitlines()[-count:]
+    *lines, part = b"".join(reversed(blocks)).split(b"\n")
+    return lines[len(lines) - min(count, len(lines)) :], part
+
+
+def _last_state(line: bytes) -> bytes:
+    return line.rstrip(b"\r").rpartition(b"\r")[2]
 
 
 class Follower:
@@ -120,6 +132,18 @@ class Follower:
         if self._file is not None:
             self._file.close()
             self._file = None
+
+    def last_lines(self, count: int) -> list[bytes]:
+        """The last whole lines before those that are new, as `last_lines` has them: once, before the first look."""
+        if self._file is None:
+            return []
+        at = self._file.tell()
+        lines, self._part = _lines_before(self._file, at, count)
+        self._file.seek(at)
+        try:
+            return _with_older(self._path, lines, count)
+        except OSError:  # its archive cannot be read
+            return [_last_state(line) for line in lines]
 
     def new_lines(self) -> list[bytes]:
         """The lines completed since the last look, without their line ends; of 1 MiB at most."""

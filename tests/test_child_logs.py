@@ -1,4 +1,5 @@
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from qmsup import child_logs
-from qmsup.child_logs import Follower, last_lines, last_lines_if_any
+from qmsup.child_logs import Follower, archive_of, last_lines, last_lines_if_any
 from qmsup.processes.rotation import punch_hole
 
 
@@ -33,11 +34,11 @@ def append(path: Path, text: bytes) -> None:
     st.lists(st.binary(max_size=9).filter(lambda b: not set(b) & set(b"\r\n"))), st.integers(1, 9)
 )
 def test_the_last_lines_are_the_last_lines(lines: list[bytes], count: int) -> None:
-    import io
+    with tempfile.NamedTemporaryFile() as log:
+        log.write(b"".join(line + b"\n" for line in lines))
+        log.flush()
 
-    text = b"".join(line + b"\n" for line in lines)
-
-    assert child_logs._last_lines(io.BytesIO(text), count, 0) == lines[-count:]
+        assert last_lines(Path(log.name), count) == lines[-count:]
 
 
 def test_only_the_end_of_a_long_file_is_read(log: Path) -> None:
@@ -63,6 +64,34 @@ def test_a_line_without_an_end_counts(log: Path) -> None:
     log.write_bytes(b"whole\nhalf")
 
     assert last_lines(log, 2) == [b"whole", b"half"]
+
+
+def test_of_a_line_that_is_drawn_over_and_over_the_last_state_is_told(log: Path) -> None:
+    log.write_bytes(b"loading\r\n |=> | 1/2\r |==>| 2/2\ndone\n |=> | 1/3\r |==>| 2/3\r")
+
+    assert last_lines(log, 9) == [b"loading", b" |==>| 2/2", b"done", b" |==>| 2/3"]
+    assert last_lines(log, 0) == []
+
+
+def test_who_follows_is_told_what_was_before_and_nothing_twice(log: Path) -> None:
+    archive_of(log).write_bytes(b"oldest\nolder\n")
+    log.write_bytes(b"old\nha")
+    follower = Follower(log)
+    append(log, b"lf\nnew\n")
+
+    assert follower.last_lines(2) == [b"older", b"old"]
+    assert follower.new_lines() == [b"half", b"new"]
+    follower.close()
+
+
+def test_what_was_before_is_told_though_its_archive_is_none(log: Path) -> None:
+    archive_of(log).mkdir()
+    log.write_bytes(b"old\n")
+    follower = Follower(log)
+
+    assert follower.last_lines(2) == [b"old"]
+    follower.close()
+    assert follower.last_lines(2) == []
 
 
 def test_what_is_appended_is_seen_once(log: Path, follower: Follower) -> None:
@@ -142,7 +171,7 @@ def test_a_log_begins_after_its_hole(log: Path) -> None:
 def test_what_is_not_in_the_log_any_more_is_in_its_archive(log: Path) -> None:
     log.write_bytes(b"gone\n" * 2000 + b"one\ntwo\n")
     punch(log, 10_000)
-    child_logs.archive_of(log).write_bytes(b"older\nold\n")
+    archive_of(log).write_bytes(b"older\nold\n")
 
     assert last_lines(log, 3) == [b"old", b"one", b"two"]
     assert last_lines(log, 9) == [b"older", b"old", b"one", b"two"]

@@ -98,9 +98,8 @@ class _Stream:
     def __iter__(self) -> Iterator[bytes]:
         yield b""  # has the head sent, though no line may come for long
         for model in self._models:
-            log = places.log_file(model)
-            self._followers[model] = Follower(log)
-            if lines := last_lines_if_any(log, _LINES):
+            follower = self._followers[model] = Follower(places.log_file(model))
+            if lines := follower.last_lines(_LINES):
                 yield self._page.add(model, lines)
         while not ENDING.is_set() and not self._has_client_gone():
             for model, follower in self._followers.items():

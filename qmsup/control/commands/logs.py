@@ -46,7 +46,9 @@ def command(*, model: str | None, follow: bool, count: int, as_json: bool) -> No
         for each in _logged() if chosen is None else [chosen]:
             if follow:
                 followers[each] = Follower(places.log_file(each))
-            page.add(each, last_lines(places.log_file(each), count))
+                page.add(each, followers[each].last_lines(count))
+            else:
+                page.add(each, last_lines(places.log_file(each), count))
         while follow:
             if chosen is None:
                 _follow_newcomers(followers)
