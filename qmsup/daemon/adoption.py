@@ -1,4 +1,8 @@
-"""What a former scheduler left running is gone on with, where it is proved ours, still wanted, and answers."""
+"""What a former scheduler left running is gone on with, where it is proved ours, still wanted, and not found unfit.
+
+One that answers late is in the midst of something, or the machine is: to end it would cut off its streams and lose its
+job. Whether it hangs is found out later, as of any other (`core.lifecycle.liveness`).
+"""
 
 import select
 import time
@@ -6,7 +10,7 @@ from collections.abc import Iterator
 
 from qmsup.ids import ModelId
 from qmsup.log import Log
-from qmsup.processes import stop
+from qmsup.processes import stop, work
 from qmsup.processes.adopt import adopt
 from qmsup.processes.child import Child
 from qmsup.processes.leftovers import stop_leftovers
@@ -17,7 +21,7 @@ from qmsup.upstream.probe import Found, Probe
 from qmsup.upstream.readiness import LOG_CHECK, ReadinessCheck
 
 _ANSWERS_WITHIN = Seconds(2.0)
-"""A child that serves answers in milliseconds. One that hangs would hold up everybody who waits for its model."""
+"""A child that serves answers in milliseconds. Nobody waits longer for one that does not."""
 _GRACE = Seconds(3.0)
 
 _log = Log("adoption")
@@ -41,13 +45,13 @@ def take_over(spec: Spec) -> tuple[Child, ...]:
         return child is not None
 
     stop_leftovers(keep=keep)
-    healthy = set(_answering(chosen, spec))
-    _end([chosen[model] for model in sorted(chosen.keys() - healthy)])
-    return tuple(child for model, child in chosen.items() if model in healthy)
+    unfit = dict(_unfit(chosen, spec))
+    _end({model: (chosen[model], unfit[model]) for model in sorted(unfit)})
+    return tuple(child for model, child in chosen.items() if model not in unfit)
 
 
-def _answering(children: dict[ModelId, Child], spec: Spec) -> Iterator[ModelId]:
-    """Those that say they are ready; all are asked at once."""
+def _unfit(children: dict[ModelId, Child], spec: Spec) -> Iterator[tuple[ModelId, str]]:
+    """Those that say they are not ready, and those that cannot say anything, with the reason. All are asked at once."""
     asked: dict[int, tuple[ModelId, Probe]] = {}
     poll = select.poll()
     for model, child in children.items():
@@ -56,7 +60,6 @@ def _answering(children: dict[ModelId, Child], spec: Spec) -> Iterator[ModelId]:
             check = "tcp"  # the line was there when it became ready
         probe = ReadinessCheck(check, child.record.host, child.record.port).ask()
         if probe is None:
-            yield model
             continue
         asked[probe.fileno()] = (model, probe)
         poll.register(probe.fileno(), probe.events)
@@ -71,24 +74,24 @@ def _answering(children: dict[ModelId, Child], spec: Spec) -> Iterator[ModelId]:
             del asked[fd]
             poll.unregister(fd)
             probe.close()
-            if answer.found is Found.READY:
-                yield model
-    for _, probe in asked.values():
+            if answer.found is not Found.READY:
+                yield model, f"it is not ready: {answer.words}"
+    for model, probe in asked.values():
         probe.close()
+        child = children[model]
+        if work.look_at(child).is_stopped:
+            yield model, "it answers nothing: a signal stopped it (SIGSTOP)"
+        else:
+            hint = "it is gone on with: it may be busy; if it hangs it will be ended"
+            _log.warning("leftover.silent", model=model, pid=child.pid, hint=hint)
 
 
-def _end(children: list[Child]) -> None:
-    """End those that do not answer, all within one grace."""
-    for child in children:
-        record = child.record
-        _log.warning(
-            "leftover.unhealthy",
-            model=record.model,
-            pid=child.pid,
-            because=f"it does not answer at {record.host}:{record.port}",
-        )
+def _end(unfit: dict[ModelId, tuple[Child, str]]) -> None:
+    """End them, all within one grace."""
+    for model, (child, because) in unfit.items():
+        _log.warning("leftover.unhealthy", model=model, pid=child.pid, because=because)
         stop.terminate(child)
     until = time.monotonic() + _GRACE
-    for child in children:
+    for child, _ in unfit.values():
         if not stop.end(child, grace=Seconds(max(0.0, until - time.monotonic()))):
             _log.error("leftover.stuck", model=child.record.model, pid=child.pid)

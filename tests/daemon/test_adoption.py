@@ -88,7 +88,33 @@ def test_a_child_whose_model_is_configured_no_longer_is_ended(places: Path) -> N
         assert second.stop() == Exit.OK
 
 
-def test_a_child_that_does_not_answer_is_ended(places: Path) -> None:
+def test_it_goes_on_with_a_child_that_is_too_busy_to_answer(places: Path) -> None:
+    config = configuration(places, {"m": fake(unloadTimeout=1)})
+    child = _running_child(config)
+    os.kill(child["pid"], signal.SIGUSR2)
+
+    with qmsup("scheduler", config) as second:
+        second.says(STARTED)
+        assert '"leftover.silent"' in second.log()
+        with Client(timeout=Seconds(30.0)) as client:
+            (same,) = client.ask("running")["running"]
+        assert (same["pid"], same["state"]) == (child["pid"], "ready")
+        assert second.stop() == Exit.OK
+    assert not is_alive(child["pid"])
+
+
+def test_a_child_that_says_it_is_not_ready_is_ended(places: Path) -> None:
+    child = _running_child(configuration(places, {"m": fake()}))
+    asks_else = {"m": fake(checkEndpoint="/there-is-none")}
+
+    with qmsup("scheduler", configuration(places, asks_else)) as second:
+        second.says(STARTED)
+        assert '"leftover.unhealthy"' in second.log()
+        assert not is_alive(child["pid"])
+        assert second.stop() == Exit.OK
+
+
+def test_a_child_that_a_signal_stopped_is_ended(places: Path) -> None:
     config = configuration(places, {"m": fake()})
     child = _running_child(config)
     os.kill(child["pid"], signal.SIGSTOP)
@@ -100,7 +126,7 @@ def test_a_child_that_does_not_answer_is_ended(places: Path) -> None:
         assert second.stop() == Exit.OK
 
 
-def test_children_that_do_not_answer_are_ended_within_one_grace(places: Path) -> None:
+def test_children_that_signals_stopped_are_ended_within_one_grace(places: Path) -> None:
     names = ("a", "b", "c")
     config = configuration(places, {name: fake() for name in names}, vramBudgetGB=20)
     with qmsup("scheduler", config) as first:

@@ -17,7 +17,7 @@ def look(_box: Box) -> Iterator[Finding]:
         yield _check.warn(
             f"pid {record.pid}",
             f"{record.model} is still there, though its scheduler (pid {record.owner}) is gone",
-            "the next `qmsup serve` goes on with it, or ends it if it does not answer or is not wanted any more;"
+            "the next `qmsup serve` goes on with it, or ends it if it is not ready or not wanted any more;"
             f" to have its memory back now: kill {record.pid}",
         )
     for record in found.unproved:
