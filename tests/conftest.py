@@ -10,6 +10,17 @@ import pytest
 
 from tests.support import leaks
 
+_SYSTEM_TEST_WITHIN = 180
+"""Seconds. One starts a dozen interpreters, one after the other: six seconds here, a minute beside other work. What
+each wait in it may take it says itself; this ends one that hangs."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        is_system = item.get_closest_marker("system") is not None
+        if is_system and item.get_closest_marker("timeout") is None:
+            item.add_marker(pytest.mark.timeout(_SYSTEM_TEST_WITHIN))
+
 
 def pytest_configure() -> None:
     # Handed down to every process a test starts, so that one whose parent died is still found.

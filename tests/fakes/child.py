@@ -18,7 +18,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -273,20 +273,20 @@ class FakeChild:
         self._take(self.yet_to_take.pop(0) if self.yet_to_take else 0)
         await self._pause(self.options.first_byte_seconds, reader)
         count = int(asked.get("max_tokens") or self.options.events)
-        words = [f"{self.options.name}{number} " for number in range(count)]
+        words = (f"{self.options.name}{number} " for number in range(count))
         if asked.get("stream"):
             await self._stream(words, reader, writer, is_last=is_last)
         elif is_last:
             os.kill(os.getpid(), signal.SIGKILL)
         else:
-            for _ in words if self.options.paces_json else ():
+            for _ in range(count) if self.options.paces_json else ():
                 await self._pause(self.options.event_interval, reader)
-            await answer(writer, 200, self._whole(path, words), keep=keep)
+            await answer(writer, 200, self._whole(path, list(words)), keep=keep)
         self.stats.finished += 1
 
     async def _stream(
         self,
-        words: list[str],
+        words: Iterable[str],
         reader: asyncio.StreamReader,
         writer: asyncio.StreamWriter,
         *,
@@ -302,6 +302,8 @@ class FakeChild:
             await self._send_event(writer, self._chunk({"content": word}, None))
             if is_last:
                 os.kill(os.getpid(), signal.SIGKILL)
+            if self.options.until is not None and self.options.until.exists():
+                break
         await self._send_event(writer, self._chunk({}, self.options.finish_reason))
         writer.write(chunk(b"data: [DONE]\n\n") + b"0\r\n\r\n")
         await writer.drain()
@@ -444,6 +446,12 @@ def options_of(arguments: list[str]) -> argparse.Namespace:
     add("--stall", nargs="?", const="all", choices=["all", "posts"], help="accept, never answer")
     add("--events", type=int, default=5, help="words in an answer without max_tokens")
     add("--event-interval", type=float, default=0.0, metavar="SECONDS")
+    add(
+        "--until",
+        type=Path,
+        metavar="FILE",
+        help="once it is there, streams end with their next word",
+    )
     add("--paces-json", action="store_true", help="an answer in one piece takes as long")
     add("--first-byte-seconds", type=float, default=0.0)
     add("--finish-reason", default="stop")

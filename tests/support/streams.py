@@ -2,10 +2,14 @@
 
 import json
 import socket
+import time
 from dataclasses import dataclass, field
 from types import TracebackType
 
 from tests.support.box import Box, until
+
+_A_LOOK = 0.1
+"""Seconds. Who reads as slowly as others write would never see the end of it."""
 
 
 @dataclass
@@ -16,7 +20,8 @@ class RawStream:
     model: str
     listener: str = "main"
     stream: bool = True
-    max_tokens: int = 1000
+    max_tokens: int = 100_000
+    """Without it a stream outlasts any test, however slow the machine is."""
     headers: dict[str, str] = field(default_factory=dict)
     received: bytes = b""
     at_end: bool = False
@@ -48,9 +53,12 @@ class RawStream:
 
     def look(self) -> bytes:
         """All that has come."""
+        until_at = time.monotonic() + _A_LOOK
         try:
             while part := self.wire.recv(65536):
                 self.received += part
+                if time.monotonic() > until_at:
+                    return self.received
             self.at_end = True
         except TimeoutError:
             pass

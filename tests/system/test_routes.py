@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any
 
 import psutil
@@ -270,19 +271,25 @@ def test_peers_serve_a_route_whose_hosts_are_all_gone() -> None:
             assert "[DONE]" in direct.text
 
 
-def test_a_killed_scheduler_loses_no_stream_no_place_and_no_count() -> None:
-    routes = {"only-b": _ROUTES["only-b"]}
-    with fake_host("b", "--events 30 --event-interval 0.3") as b, _box(b, routes=routes) as box:
+def test_a_killed_scheduler_loses_no_stream_no_place_and_no_count(tmp_path: Path) -> None:
+    routes, enough = {"only-b": _ROUTES["only-b"]}, tmp_path / "enough"
+    flags = f"--event-interval 0.1 --until {enough}"
+    with fake_host("b", flags) as b, _box(b, routes=routes) as box:
 
         def stream(number: int) -> str:
-            return _ask(box, "only-b", f"n {number}", stream=True, max_tokens=30).text
+            return _ask(box, "only-b", f"n {number}", stream=True, max_tokens=10_000).text
 
         with ThreadPoolExecutor(3) as pool:
             answers = [pool.submit(stream, number) for number in range(3)]
             until(lambda: _counts(box) == (2, 1), what="two are served, one waits")
             psutil.Process(box.told("status")["pid"]).kill()
-            until(lambda: box.run("status").returncode == 0, what="there is another scheduler")
+            until(
+                lambda: box.run("status").returncode == 0,
+                within=20,
+                what="there is another scheduler",
+            )
             until(lambda: _counts(box) == (2, 1), what="it knows them all")
+            enough.touch()
             texts = [answer.result(60) for answer in answers]
 
         assert all("[DONE]" in text for text in texts)
