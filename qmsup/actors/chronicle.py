@@ -89,9 +89,14 @@ class Chronicle:
             if type(effect) is Record:
                 self.onlooker.note(effect, now)
                 if effect.decision.startswith(_NOT_TO_BE_LOST):
-                    self._standing.hurry(now)
+                    self._standing.hurry()
         self.onlooker.stir(now)
         self._standing.stir(now)
+
+    def keep_promises(self, state: State) -> None:
+        """Before each wait: what was promised does not wait for the clock, which stands still for who was frozen."""
+        if self._standing.is_urgent:
+            self._standing.keep(state)
 
     def work(self, state: State, spec: Spec, now: Seconds) -> None:
         """Do what is due."""

@@ -228,6 +228,7 @@ class SchedulerActor(pykka.ThreadingActor):
         self._gateway.send_gathered()
         self._orders.write_log()
         self._watching.tell(self._core.state)
+        self._chronicle.keep_promises(self._core.state)
         self._set_alarm()
 
     def _take_in(self, message: object) -> None:

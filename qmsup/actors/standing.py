@@ -50,6 +50,7 @@ class StandingKeeper:
         self._store = store
         self._offset = offset
         self._due: Seconds | None = None
+        self._is_urgent = False
         self._kept = ""
         self._ticks: dict[int, int] = {}
 
@@ -63,13 +64,19 @@ class StandingKeeper:
         if self._due is None:
             self._due = Seconds(now + _PERIOD)
 
-    def hurry(self, now: Seconds) -> None:
+    @property
+    def is_urgent(self) -> bool:
+        """Whether `keep` is wanted before the next wait."""
+        return self._is_urgent
+
+    def hurry(self) -> None:
         """Something happened that must not be lost."""
-        self._due = now
+        self._is_urgent = True
 
     def keep(self, state: State) -> None:
         """Hand over how things stand, if that is news."""
         self._due = None
+        self._is_urgent = False
         text = self._text(standing_of(state))
         if text != self._kept:
             self._kept = text

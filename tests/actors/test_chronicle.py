@@ -24,14 +24,20 @@ _STATE = Scheduler(_SPEC).state
 
 
 @pytest.fixture
-def chronicle(places: Path) -> Iterator[Chronicle]:
+def store(places: Path) -> StateOnDisk:
+    """The places are made first."""
+    return StateOnDisk()
+
+
+@pytest.fixture
+def chronicle(places: Path, store: StateOnDisk) -> Iterator[Chronicle]:
     feed = FeedActor.start(
         endpoint=f"ipc://{places}/feed.sock", epoch=Epoch(1), tell=lambda _said: None
     )
     header = Header(
         epoch=Epoch(1), first_incarnation=Incarnation(1), spec=_SPEC, started=0.0, clock=Seconds(0)
     )
-    yield Chronicle(header, feed=feed, store=StateOnDisk(), offset=0.0)
+    yield Chronicle(header, feed=feed, store=store, offset=0.0)
     end_actors()
     context.destroy()
 
@@ -42,21 +48,34 @@ def _turn(at: float, *decisions: str) -> Turn:
     return Turn(cause, Seconds(at), Woke(), records)
 
 
-def test_a_turn_is_kept_soon_and_what_a_job_was_promised_at_once(chronicle: Chronicle) -> None:
+def test_turns_are_kept_soon(chronicle: Chronicle) -> None:
     due = [chronicle.due]
     chronicle.note(_turn(5.0))
-    due.append(chronicle.due)
-    chronicle.note(_turn(5.1, "job.held"))
+    chronicle.keep_promises(_STATE)
     due.append(chronicle.due)
     chronicle.work(_STATE, _SPEC, Seconds(6.0))
-    chronicle.note(_turn(6.1, "model.pinned"))
     due.append(chronicle.due)
-    chronicle.work(_STATE, _SPEC, Seconds(7.0))
+    chronicle.note(_turn(6.1, "swap.done"))
+    chronicle.keep_promises(_STATE)
     due.append(chronicle.due)
 
-    assert due == [None, 5.5, 5.1, 6.1, None]
-    decided = [each["decision"] for each in chronicle.onlooker.recent]
-    assert decided == ["job.held", "model.pinned"]
+    assert due == [None, 5.5, None, 6.6]
+    assert [each["decision"] for each in chronicle.onlooker.recent] == ["swap.done"]
+
+
+@pytest.mark.parametrize("decision", ["job.held", "model.pinned"])
+def test_what_somebody_was_promised_is_kept_whatever_the_clock_says(
+    chronicle: Chronicle, store: StateOnDisk, decision: str
+) -> None:
+    chronicle.note(_turn(5.0))
+    chronicle.keep_promises(_STATE)
+    before = store.standing()
+
+    chronicle.note(_turn(5.1, decision))
+    chronicle.keep_promises(_STATE)
+
+    assert before == ""
+    assert store.standing() != ""
 
 
 def test_at_the_end_all_is_handed_over(chronicle: Chronicle) -> None:

@@ -49,18 +49,18 @@ def _state(pid: int) -> Scheduler:
     return scheduler
 
 
-def test_it_is_due_a_second_after_something_happened_and_at_once_when_it_must_not_be_lost() -> None:
+def test_it_is_due_a_second_after_something_happened_and_urgent_when_it_must_not_be_lost() -> None:
     keeper = StandingKeeper(StateOnDisk(), 0.0)
-    due = [keeper.due]
+    wanted = [(keeper.due, keeper.is_urgent)]
     keeper.stir(Seconds(5.0))
     keeper.stir(Seconds(5.5))
-    due.append(keeper.due)
-    keeper.hurry(Seconds(5.6))
-    due.append(keeper.due)
+    wanted.append((keeper.due, keeper.is_urgent))
+    keeper.hurry()
+    wanted.append((keeper.due, keeper.is_urgent))
     keeper.keep(_state(os.getpid()).state)
-    due.append(keeper.due)
+    wanted.append((keeper.due, keeper.is_urgent))
 
-    assert due == [None, 6.0, 5.6, None]
+    assert wanted == [(None, False), (6.0, False), (6.0, True), (None, False)]
 
 
 def test_the_next_life_reads_what_was_kept_and_which_workers_live() -> None:

@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -16,6 +17,8 @@ pytestmark = pytest.mark.system
 
 _STREAMS = 50
 _WAITERS = 20
+_FROZEN = 2.2
+"""Seconds: more than one later than a time that it has set itself."""
 
 
 @pytest.fixture
@@ -40,6 +43,13 @@ def _kill_scheduler(box: Box) -> None:
     before = box.told("status")
     os.kill(before["pid"], signal.SIGKILL)
     until(lambda: _epoch(box) == before["epoch"] + 1, within=20)
+
+
+def _freeze_scheduler(box: Box) -> None:
+    pid = box.told("status")["pid"]
+    os.kill(pid, signal.SIGSTOP)
+    time.sleep(_FROZEN)
+    os.kill(pid, signal.SIGCONT)
 
 
 def _epoch(box: Box) -> int | None:
@@ -85,7 +95,8 @@ def test_streams_and_waiting_clients_outlive_it_and_no_child_is_started_again(
     assert (adopted["model"], adopted["because"]) == ("chat", f"pid {child}")
 
 
-def test_pins_and_leases_of_jobs_outlive_it(box: Box) -> None:
+def test_pins_and_leases_of_jobs_outlive_it_though_it_was_frozen_just_before(box: Box) -> None:
+    _freeze_scheduler(box)  # it does not trust its clock for a while then
     assert box.run("lease", "chat", "--ttl", "600", "--purpose", "a long job").returncode == 0
     assert box.run("pin", "other").returncode == 0
     [lease] = box.told("leases")["leases"]
