@@ -68,7 +68,18 @@ class Nvml:
         self._told = ""
 
     def read(self) -> Sample:
-        """What can be read now: nothing while there is no driver."""
+        """What can be read now: nothing while there is no driver.
+
+        Raises:
+            Exception: what the binding makes of an answer nobody thought of. The library is opened anew for that too.
+        """
+        try:
+            return self._read()
+        except Exception:
+            self._begin_anew_later()
+            raise
+
+    def _read(self) -> Sample:
         if self._opens_again_at is not None and self._clock() >= self._opens_again_at:
             self.close()
         if not self._is_open and self._opens_again_at is None:
@@ -126,15 +137,18 @@ class Nvml:
 
     def _fails(self, error: pynvml.NVMLError, card: str) -> None:
         """Note that something does not answer, and try anew later: each time without success twice as late."""
-        if self._opens_again_at is None:
-            self._opens_again_at = self._clock() + self._pause
-            self._pause = min(_LONGEST_PAUSE, 2 * self._pause)
+        self._begin_anew_later()
         is_mismatch = error.value == pynvml.NVML_ERROR_LIB_RM_VERSION_MISMATCH
         hint = "the driver was updated: restart qmsup to read it" if is_mismatch else None
         if error.value in _ABSENT and not self._told:
             _log.debug("gpu.none", because=str(error))
         else:
             self._tell("gpu.unreadable", card=card, because=str(error), hint=hint)
+
+    def _begin_anew_later(self) -> None:
+        if self._opens_again_at is None:
+            self._opens_again_at = self._clock() + self._pause
+            self._pause = min(_LONGEST_PAUSE, 2 * self._pause)
 
     def _tell(self, event: str, **fields: str | None) -> None:
         """A log line, unless it was the last one too: what lasts is told once."""

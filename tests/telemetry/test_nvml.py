@@ -1,8 +1,10 @@
+import contextlib
 import subprocess
 import threading
 import time
 from dataclasses import replace
 
+import pynvml
 import pytest
 
 from qmsup.core.vram.sample import Card, Use
@@ -224,6 +226,29 @@ def test_a_lost_card_is_left_out_and_the_others_stay_until_it_is_back(
     clock.now += 2
     assert [card.uuid for card in nvml.read().cards] == ["GPU-1", "GPU-2"]
     assert "gpu.unreadable" in caplog.messages
+
+
+@pytest.mark.parametrize("question", ["nvmlDeviceGetName", "nvmlDeviceGetMemoryInfo"])
+def test_an_answer_that_nobody_thought_of_is_no_reason_to_ask_never_again(
+    gpu: FakeGpu, monkeypatch: pytest.MonkeyPatch, question: str
+) -> None:
+    def muddle(*_: object) -> None:
+        b"\xff".decode()
+
+    gpu.show(State())
+    clock = Clock()
+    nvml = Nvml(clock=clock)
+    with monkeypatch.context() as broken:
+        broken.setattr(pynvml, question, muddle)
+        with pytest.raises(UnicodeDecodeError):
+            nvml.read()
+        clock.now += 0.9
+        with contextlib.suppress(UnicodeDecodeError):
+            assert nvml.read().cards == ()
+
+    clock.now += 1.2
+
+    assert len(nvml.read().cards) == 1
 
 
 def test_a_driver_that_is_slow_is_waited_for(gpu: FakeGpu) -> None:
