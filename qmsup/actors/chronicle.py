@@ -13,6 +13,7 @@ from qmsup.actors.feed import FeedActor
 from qmsup.actors.journal import Journal, JournalOnDisk, former_lines
 from qmsup.actors.journal_lines import Header
 from qmsup.actors.onlooker import Onlooker
+from qmsup.actors.sightings import Kept
 from qmsup.actors.standing import StandingKeeper
 from qmsup.actors.state_store import StateOnDisk
 from qmsup.core.scheduling.effects import Record
@@ -60,6 +61,7 @@ class Chronicle:
         feed: pykka.ActorRef[FeedActor],
         store: StateOnDisk,
         offset: float,
+        memory: Kept | None = None,
     ) -> None:
         """A life begins.
 
@@ -68,11 +70,12 @@ class Chronicle:
             feed: is told what onlookers are to see.
             store: keeps how things stand.
             offset: what makes Unix seconds of the monotonic clock.
+            memory: what was learnt of the GPU memory; None = nothing is.
         """
         self.on_disk = JournalOnDisk()
         self.journal = Journal(header, write=self.on_disk.write, former=former_lines())
         self.onlooker = Onlooker(offset)
-        self._standing = StandingKeeper(store, offset)
+        self._standing = StandingKeeper(store, offset, memory)
         self._feed = feed
 
     @property
@@ -114,4 +117,4 @@ class Chronicle:
     def end(self, state: State) -> None:
         """Hand over all that has gathered, while those who write it still listen."""
         self.journal.flush()
-        self._standing.keep(state)
+        self._standing.keep(state, ends=True)

@@ -32,7 +32,7 @@ from qmsup.actors.recovery import recovered
 from qmsup.actors.reload import Reload
 from qmsup.actors.route_desk import RouteDesk
 from qmsup.actors.routed_messages import Routed
-from qmsup.actors.sightings import MemorySeen
+from qmsup.actors.sightings import Kept, MemorySeen
 from qmsup.actors.signalled import ReloadNow, StopNow
 from qmsup.actors.standing import read_former
 from qmsup.actors.state_store import StateOnDisk
@@ -129,7 +129,10 @@ class SchedulerActor(pykka.ThreadingActor):
                 endpoint=places.feed_endpoint(), epoch=self._life.epoch, tell=tell
             )
             header = header_of(self._spec, self._life.epoch, self._core.state)
-            self._chronicle = Chronicle(header, feed=feed, store=self._state, offset=offset)
+            memory, store = Kept(), self._state
+            self._chronicle = Chronicle(
+                header, feed=feed, store=store, offset=offset, memory=memory
+            )
             self._books = Books(tell, feed, self._state, self._life.epoch, lambda: self._spec)
             self._gateway.on_activity = self._books.take
             self._routes = RouteDesk(
@@ -144,9 +147,9 @@ class SchedulerActor(pykka.ThreadingActor):
             _log.exception("scheduler.cannot_start")
             self._on_break()
             raise
-        self._watching = Watching(self._life.open_reader, self.actor_ref.tell)
+        self._watching = Watching(self._life.open_reader, self.actor_ref.tell, memory)
         self._verbs = self._made_verbs()
-        self._recall(offset)
+        self._recall(offset, memory)
         self._watching.tell(self._core.state)
         self._inbox.watch(self._router.fileno(), lambda: self._router.receive() or None, eager=True)
         for keeper in self._router.doorkeepers:
@@ -171,11 +174,13 @@ class SchedulerActor(pykka.ThreadingActor):
             tell=self.actor_ref.tell,
         )
 
-    def _recall(self, offset: float) -> None:
+    def _recall(self, offset: float, memory: Kept) -> None:
         """Know how things stood, and what was measured, before the first model is wanted."""
         try:
             survivors, workers = self._life.survivors, self._workers
             former = read_former(self._state.standing(), offset)
+            if former is not None:
+                memory.floor = former.floor
             left = recovered(former, survivors, self._spec, workers, _now())
             if left is not None:
                 self._handle(left)

@@ -2,18 +2,20 @@
 
 import json
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from qmsup.actors import plain_values
+from qmsup.actors.sightings import Kept
 from qmsup.actors.state_store import StateOnDisk
 from qmsup.core.scheduling.inheritance import KeptJob, Recovered
 from qmsup.core.scheduling.standing import Standing, standing_of
 from qmsup.core.scheduling.state import State
+from qmsup.core.vram.floor import Floor
 from qmsup.ids import WorkerId
 from qmsup.log import Log
 from qmsup.processes import procfs
-from qmsup.units import Seconds
+from qmsup.units import MiB, Seconds
 
 _VERSION = 1
 _PERIOD = Seconds(1.0)
@@ -35,18 +37,21 @@ class Former:
 
     workers: tuple[LivingWorker, ...]
     event: Recovered
+    floor: Floor = field(default_factory=Floor)
 
 
 class StandingKeeper:
     """For the scheduler actor's thread alone."""
 
-    def __init__(self, store: StateOnDisk, offset: float) -> None:
+    def __init__(self, store: StateOnDisk, offset: float, memory: Kept | None = None) -> None:
         """Nothing is kept yet.
 
         Args:
             store: takes what is to be kept.
             offset: what makes Unix seconds of the scheduler's clock.
+            memory: what was learnt of the GPU memory; None = nothing is.
         """
+        self._memory = Kept() if memory is None else memory
         self._store = store
         self._offset = offset
         self._due: Seconds | None = None
@@ -73,16 +78,22 @@ class StandingKeeper:
         """Something happened that must not be lost."""
         self._is_urgent = True
 
-    def keep(self, state: State) -> None:
-        """Hand over how things stand, if that is news."""
+    def keep(self, state: State, *, ends: bool = False) -> None:
+        """Hand over how things stand, if that is news.
+
+        Args:
+            state: how they stand.
+            ends: this life does, as it should. Then the next one learns anew what others use of the cards at rest, as
+                it does when somebody starts it because he thinks that wrong.
+        """
         self._due = None
         self._is_urgent = False
-        text = self._text(standing_of(state))
+        text = self._text(standing_of(state), Floor() if ends else self._memory.floor)
         if text != self._kept:
             self._kept = text
             self._store.keep_standing(text)
 
-    def _text(self, standing: Standing) -> str:
+    def _text(self, standing: Standing, floor: Floor) -> str:
         pids = {worker.pid for worker in standing.workers}
         self._ticks = {pid: self._ticks.get(pid) or _ticks_of(pid) for pid in pids}
         return json.dumps(
@@ -91,6 +102,7 @@ class StandingKeeper:
                 "boot": procfs.boot_id(),
                 "offset": self._offset,
                 "ticks": self._ticks,
+                "floor": [[sorted(cards), size] for cards, size in floor.lowest.items()],
                 "standing": plain_values.plain(standing),
             }
         )
@@ -114,7 +126,8 @@ def read_former(text: str, offset: float) -> Former | None:
         workers = _living(standing, told) if is_same_boot else ()
         # Until the box starts anew all processes have one clock that nobody sets; the wall clock may have jumped.
         shift = 0.0 if is_same_boot else float(told["offset"]) - offset
-        return Former(workers=workers, event=_event(standing, shift))
+        floor = _floor(told) if is_same_boot else Floor()
+        return Former(workers=workers, event=_event(standing, shift), floor=floor)
     except (
         LookupError,
         ValueError,
@@ -135,6 +148,12 @@ def _living(standing: Standing, told: dict[str, Any]) -> tuple[LivingWorker, ...
         for each in standing.workers
         if ticks.get(each.pid) and _ticks_of(each.pid) == ticks[each.pid]
     )
+
+
+def _floor(told: dict[str, Any]) -> Floor:
+    """What others used of the cards at rest; a former release kept nothing of it."""
+    lowest = {frozenset(map(str, cards)): MiB(int(size)) for cards, size in told.get("floor", ())}
+    return Floor(lowest=lowest)
 
 
 def _event(standing: Standing, shift: float) -> Recovered:

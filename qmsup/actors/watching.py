@@ -52,12 +52,14 @@ class Watching:
         self,
         open_reader: Callable[[], SampleReader] | None,
         report: Callable[[Event | MemorySeen], None],
+        kept: Kept | None = None,
     ) -> None:
         """Start nothing yet: whoever is there already must be known before the first look.
 
         Args:
             open_reader: makes what reads; None = nothing is read.
             report: takes the telemetry's news, in its thread.
+            kept: what one that breaks leaves to the next, and to whom else it is of use.
         """
         self._open_reader = open_reader
 
@@ -72,7 +74,7 @@ class Watching:
         self._is_stale = True
         self._is_read_now = False
         self._spawning_since: Seconds | None = None
-        self._kept = Kept()
+        self._kept = Kept() if kept is None else kept
         self._pause = _FIRST_PAUSE
         self._started_at = Seconds(float("-inf"))
         self.due: Seconds | None = None

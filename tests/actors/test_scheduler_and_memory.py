@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from qmsup.actors import watching
+from qmsup.actors.state_store import StateOnDisk
 from qmsup.core.scheduling import memory
 from qmsup.core.vram import cadence
 from qmsup.ids import ModelId, RequestId
@@ -221,3 +222,19 @@ def test_a_telemetry_that_breaks_is_started_anew_and_meanwhile_the_budget_counts
 
     becomes(lambda: box.memory("is_trusted"), True)
     assert (box.memory("floor_mib"), box.memory("ceiling_mib")) == (1500, 24000 - 8000 - 1024)
+
+
+def test_a_game_is_not_forgotten_when_the_scheduler_dies(places: Path, spec: Spec) -> None:
+    card = LiveCard()
+    with scheduler_of(spec, places, open_reader=lambda: card) as running:
+        client, store = running.client(), StateOnDisk()
+        becomes(lambda: client.body("ps")["memory"]["floor_mib"], 1500)
+        becomes(lambda: '"floor": [[["u1"], 1500]]' in store.standing(), wanted=True)
+
+    card.foreign = 9500
+    with scheduler_of(spec, places, open_reader=lambda: card) as running:
+        client = running.client("ctl-2-x")
+        becomes(lambda: client.body("ps")["memory"]["foreign_mib"], 9500)
+        seen = client.body("ps")["memory"]
+
+    assert (seen["floor_mib"], seen["ceiling_mib"]) == (1500, 24000 - 8000 - 1024)

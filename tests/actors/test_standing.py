@@ -7,10 +7,12 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from qmsup import places as where
+from qmsup.actors.sightings import Kept
 from qmsup.actors.standing import LivingWorker, StandingKeeper, read_former
 from qmsup.actors.state_store import StateOnDisk
 from qmsup.actors.tree import end_actors
@@ -22,9 +24,10 @@ from qmsup.core.scheduling.events import (
     ProcessReady,
 )
 from qmsup.core.scheduling.scheduler import Scheduler
+from qmsup.core.vram.floor import Floor
 from qmsup.ids import AskId, Incarnation, LeaseId, ListenerName, ModelId, WorkerId
 from qmsup.spec import ModelSpec, Spec
-from qmsup.units import Seconds
+from qmsup.units import MiB, Seconds
 from tests.support.scheduler_actor import QUICK, becomes, models_of, scheduler_of
 
 M = ModelId("m")
@@ -73,6 +76,42 @@ def test_the_next_life_reads_what_was_kept_and_which_workers_live() -> None:
     assert former is not None
     assert former.workers == (LivingWorker(worker=WorkerId("w1"), pid=os.getpid()),)
     assert former.event.pins == (M,)
+
+
+CARDS = frozenset({"u2", "u1"})
+LEARNT = Floor(lowest={CARDS: MiB(1500), frozenset({"u1"}): MiB(900)})
+
+
+def test_what_others_use_at_rest_is_known_to_the_life_after_one_that_died() -> None:
+    store, memory = StateOnDisk(), Kept()
+    keeper, state = StandingKeeper(store, 0.0, memory), _state(os.getpid()).state
+    keeper.keep(state)
+    memory.floor = LEARNT
+    keeper.keep(state)
+    text = store.standing()
+
+    died = read_former(text, 0.0)
+    keeper.keep(state, ends=True)
+    ended = read_former(store.standing(), 0.0)
+
+    assert died is not None
+    assert died.floor == LEARNT
+    assert ended is not None
+    assert ended.floor == Floor()
+
+
+@pytest.mark.parametrize("change", [{"boot": "another"}, {"floor": []}, {"floor": None}])
+def test_after_another_boot_or_a_former_release_it_is_learnt_anew(change: dict[str, Any]) -> None:
+    store = StateOnDisk()
+    StandingKeeper(store, 0.0, Kept(floor=LEARNT)).keep(_state(os.getpid()).state)
+    told = json.loads(store.standing()) | change
+    if change.get("floor", change) is None:
+        del told["floor"]
+
+    former = read_former(json.dumps(told), 0.0)
+
+    assert former is not None
+    assert former.floor == Floor()
 
 
 def test_a_worker_whose_process_is_gone_is_none() -> None:
