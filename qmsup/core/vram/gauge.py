@@ -139,11 +139,12 @@ class Gauge:
         if attribution.trust is Trust.GOOD:
             if before is not None and moved >= JITTER:
                 foreign = steadied(foreign, before, moved)
-            elif before is None or not self._leaving:
+            elif cards not in self.floor.lowest:
+                self.floor = self.floor.after(cards, foreign, attribution.others_of)
+            elif before is not None and not self._leaving:
                 # A child that dies between two reads makes others' use look low, once: the floor wants it twice. While
                 # memory is on its way back it would have that: what others use is then as little as it was before.
-                least = MiB(max(foreign, before or foreign))
-                self.floor = self.floor.after(cards, least, attribution.others_of)
+                self.floor = self.floor.after(cards, MiB(max(foreign, before)))
             self._foreign[cards] = foreign
         for incarnation, returned in self._leaving.take_news():
             self._told = replace(self._told, free=free)

@@ -12,6 +12,7 @@ from dataclasses import replace
 import pytest
 
 from qmsup.core.vram.attribution import Resident, Stage
+from qmsup.core.vram.floor import Floor
 from qmsup.core.vram.gauge import Gauge
 from qmsup.core.vram.reading import Back, Changed, ChildRam, Limits, Look, News, Peak
 from qmsup.core.vram.sample import Card, Ram, Sample, Use
@@ -280,6 +281,21 @@ STORIES = {
 @pytest.mark.parametrize("story", STORIES.values(), ids=STORIES.keys())
 def test_story(story: str) -> None:
     Story().play(story)
+
+
+def test_a_floor_that_was_learnt_before_is_not_lowered_by_the_first_look() -> None:
+    story = Story()
+    story.gauge = Gauge(Floor(lowest={frozenset({"u1"}): MiB(1500)}))
+
+    story.play("""
+        at 0 used 9500 1:ready=9000  -> peak 1 9000, ceiling 24000 free 14500 1=9000
+        1 ends                       ->
+        at 0.2 used 9500             -> ceiling 24000 free 14500
+        at 3 used 9500               -> ceiling 14976 free 14500
+        at 5 used 1000               -> ceiling 24000 free 23000
+        at 7 used 1000               ->
+        at 9 used 9500               -> ceiling 14476 free 14500
+        """)
 
 
 def test_without_a_budget_there_is_all_of_the_cards() -> None:
