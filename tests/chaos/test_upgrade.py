@@ -14,12 +14,7 @@ pytestmark = pytest.mark.system
 def _restart_scheduler(box: Box) -> None:
     before = box.told("status")
     os.kill(before["pid"], signal.SIGTERM)
-    until(lambda: _epoch(box) == before["epoch"] + 1, within=40.0, what="another scheduler")
-
-
-def _epoch(box: Box) -> int | None:
-    ran = box.run("status", "--json")
-    return None if ran.returncode else int(box.told("status")["epoch"])
+    box.until_next_scheduler(before)
 
 
 def _renew_workers(box: Box, listener: str) -> None:

@@ -27,6 +27,7 @@ _MARK = "QMSUP_TEST_BOX"
 _START_PORT = claim_ports()
 _READY_WITHIN = 30.0
 _GONE_WITHIN = 30.0
+_BACK_WITHIN = 60.0
 
 T = TypeVar("T")
 
@@ -132,6 +133,21 @@ class Box:
         """The gunicorn of a listener."""
         members = psutil.Process(self.process.pid).children()
         return next(p for p in members if p.cmdline()[3:5] == ["listener", name])
+
+    def kill_scheduler(self) -> None:
+        """Kill it, and wait until the next one answers."""
+        before = self.told("status")
+        os.kill(before["pid"], signal.SIGKILL)
+        self.until_next_scheduler(before)
+
+    def until_next_scheduler(self, before: Mapping[str, Any]) -> None:
+        """Wait until the one that comes after this one answers; `before` is its status."""
+
+        def look() -> bool:
+            ran = self.run("status", "--json")
+            return ran.returncode == 0 and json.loads(ran.stdout)["epoch"] == before["epoch"] + 1
+
+        until(look, within=_BACK_WITHIN, what="the next scheduler")
 
     def stop(self, number: signal.Signals = signal.SIGINT) -> int:
         """Stop it as an operator would; its exit code."""

@@ -1,6 +1,7 @@
 """A client that reads an event stream slowly, or leaves."""
 
 import json
+import re
 import socket
 import time
 from dataclasses import dataclass, field
@@ -65,6 +66,11 @@ class RawStream:
         except ConnectionResetError:
             self.at_end = True
         return self.received
+
+    def numbers(self) -> list[int]:
+        """Of the words of the fake child that have come."""
+        words = rf'"{re.escape(self.model)}(\d+) "'.encode()
+        return [int(number) for number in re.findall(words, self.look())]
 
     def until_seen(self, text: bytes, within: float = 15.0) -> bytes:
         """Wait for these bytes; all that has come."""

@@ -1,10 +1,17 @@
 """A failed system test shows what the daemon said."""
 
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 
 from tests.support.box import Box
+
+
+@pytest.fixture
+def enough(tmp_path: Path) -> Path:
+    """For `--until` of the fake child: a stream goes on until a test makes this file, however slow the machine is."""
+    return tmp_path / "enough"
 
 
 @pytest.hookimpl(wrapper=True)

@@ -41,14 +41,14 @@ def test_what_a_killed_box_left_is_found_and_the_next_one_goes_on_with_it() -> N
     with serving({"other": fake("--name other")}) as box:
         assert box.chat("other").status_code == 200
         child = box.model("other")["pid"]
-        serve, scheduler = box.process.pid, box.told("status")["pid"]
+        serve, before = box.process.pid, box.told("status")
         os.kill(serve, signal.SIGSTOP)  # so that it starts no other
-        os.kill(scheduler, signal.SIGKILL)
+        os.kill(before["pid"], signal.SIGKILL)
 
         _, found = findings(box)
 
         os.kill(serve, signal.SIGCONT)
-        until(lambda: box.run("status").returncode == 0, within=30)
+        box.until_next_scheduler(before)
         until(
             lambda: (
                 said(findings(box)[1], "children") == {"ok": "belong to the scheduler that runs"}

@@ -1,7 +1,6 @@
 """Why a request waits, told by a whole box: by the command line, over HTTP, and from the journal afterwards."""
 
 import json
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -106,9 +105,7 @@ def test_a_scheduler_that_was_killed_is_explained_by_the_next(box: Box, tmp_path
     request = answer.headers["X-QM-Request-Id"]
     # What a scheduler has in hand when it is killed is lost: half a second at most.
     _dumped(box, tmp_path / "before")
-    pid = box.told("status")["pid"]
-    next(p for p in box.processes() if p.pid == pid).send_signal(signal.SIGKILL)
-    until(lambda: box.run("status").returncode == 0 and box.told("status")["pid"] != pid)
+    box.kill_scheduler()
 
     story = box.told("explain", "--request", request)["story"]
 

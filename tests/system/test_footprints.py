@@ -1,6 +1,5 @@
 """What a child says of its memory becomes the model's size, over a restart of the whole box too."""
 
-import subprocess
 from typing import Any
 
 import pytest
@@ -17,17 +16,6 @@ def sizes(box: Box, name: str) -> list[Any]:
     return [row[f"vram_{kind}mib"] for kind in ("", "estimated_", "measured_", "peak_")]
 
 
-def restart_scheduler(box: Box) -> None:
-    before = box.told("status")
-    subprocess.run(["kill", "-9", str(before["pid"])], check=True)
-
-    def is_another() -> bool:
-        ran = box.run("status", "--json")
-        return ran.returncode == 0 and f'"pid": {before["pid"]}' not in ran.stdout
-
-    until(is_another, within=30)
-
-
 def test_a_measured_model_keeps_its_size_over_a_restart_and_makes_room_by_it() -> None:
     models = {
         "grown": fake(f"--name grown {SAYS_5_GB}", estVramGB=1.0),
@@ -38,7 +26,7 @@ def test_a_measured_model_keeps_its_size_over_a_restart_and_makes_room_by_it() -
         assert box.chat("grown").status_code == 200
         until(lambda: sizes(box, "grown") == [5120, 1024, 5120, 5120])
 
-        restart_scheduler(box)
+        box.kill_scheduler()
 
         assert sizes(box, "grown") == [5120, 1024, 5120, None]  # it was gone on with
         assert box.chat("other").status_code == 200

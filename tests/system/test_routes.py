@@ -9,7 +9,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 import requests
 
@@ -271,8 +270,8 @@ def test_peers_serve_a_route_whose_hosts_are_all_gone() -> None:
             assert "[DONE]" in direct.text
 
 
-def test_a_killed_scheduler_loses_no_stream_no_place_and_no_count(tmp_path: Path) -> None:
-    routes, enough = {"only-b": _ROUTES["only-b"]}, tmp_path / "enough"
+def test_a_killed_scheduler_loses_no_stream_no_place_and_no_count(enough: Path) -> None:
+    routes = {"only-b": _ROUTES["only-b"]}
     flags = f"--event-interval 0.1 --until {enough}"
     with fake_host("b", flags) as b, _box(b, routes=routes) as box:
 
@@ -282,12 +281,7 @@ def test_a_killed_scheduler_loses_no_stream_no_place_and_no_count(tmp_path: Path
         with ThreadPoolExecutor(3) as pool:
             answers = [pool.submit(stream, number) for number in range(3)]
             until(lambda: _counts(box) == (2, 1), what="two are served, one waits")
-            psutil.Process(box.told("status")["pid"]).kill()
-            until(
-                lambda: box.run("status").returncode == 0,
-                within=20,
-                what="there is another scheduler",
-            )
+            box.kill_scheduler()
             until(lambda: _counts(box) == (2, 1), what="it knows them all")
             enough.touch()
             texts = [answer.result(60) for answer in answers]

@@ -1,7 +1,6 @@
 """A scheduler that is killed under load is missed by nobody: streams, waiting clients and children outlive it."""
 
 import os
-import re
 import signal
 import time
 from collections.abc import Iterator
@@ -22,12 +21,6 @@ _FROZEN = 2.2
 
 
 @pytest.fixture
-def enough(tmp_path: Path) -> Path:
-    """Once this file is there, streams of chat come to their end: no machine is too slow for that."""
-    return tmp_path / "enough"
-
-
-@pytest.fixture
 def box(enough: Path) -> Iterator[Box]:
     chat = f"--name chat --event-interval 0.07 --until {enough}"
     models = {
@@ -39,27 +32,11 @@ def box(enough: Path) -> Iterator[Box]:
         yield box
 
 
-def _kill_scheduler(box: Box) -> None:
-    before = box.told("status")
-    os.kill(before["pid"], signal.SIGKILL)
-    until(lambda: _epoch(box) == before["epoch"] + 1, within=20)
-
-
 def _freeze_scheduler(box: Box) -> None:
     pid = box.told("status")["pid"]
     os.kill(pid, signal.SIGSTOP)
     time.sleep(_FROZEN)
     os.kill(pid, signal.SIGCONT)
-
-
-def _epoch(box: Box) -> int | None:
-    ran = box.run("status", "--json")
-    return None if ran.returncode else int(box.told("status")["epoch"])
-
-
-def _numbers(stream: RawStream) -> list[int]:
-    """Of the words that have come."""
-    return [int(number) for number in re.findall(rb'"chat(\d+) "', stream.look())]
 
 
 def test_streams_and_waiting_clients_outlive_it_and_no_child_is_started_again(
@@ -75,16 +52,16 @@ def test_streams_and_waiting_clients_outlive_it_and_no_child_is_started_again(
         for waiter in waiters:
             waiter.until_seen(b": qm-status: waiting")
         child = box.model("chat")["pid"]
-        before = [len(_numbers(stream)) for stream in streams]
+        before = [len(stream.numbers()) for stream in streams]
 
-        _kill_scheduler(box)
+        box.kill_scheduler()
 
         until(lambda: len(box.decisions("lease.adopted")) == _STREAMS)  # each was told of again
         assert box.chat("chat", max_tokens=2).status_code == 200
         enough.touch()
         for stream, had in zip(streams, before, strict=True):
             stream.until_seen(b"[DONE]", within=40)
-            numbers = _numbers(stream)
+            numbers = stream.numbers()
             assert numbers == list(range(len(numbers)))
             assert len(numbers) > had
             assert b"error" not in stream.received
@@ -101,7 +78,7 @@ def test_pins_and_leases_of_jobs_outlive_it_though_it_was_frozen_just_before(box
     assert box.run("pin", "other").returncode == 0
     [lease] = box.told("leases")["leases"]
 
-    _kill_scheduler(box)
+    box.kill_scheduler()
 
     [kept] = box.told("leases")["leases"]
     assert (kept["lease"], kept["kind"], kept["purpose"]) == (lease["lease"], "job", "a long job")
@@ -116,7 +93,7 @@ def test_killed_again_and_again_it_keeps_its_children(box: Box) -> None:
 
     age_s = 0.0
     for _ in range(3):
-        _kill_scheduler(box)
+        box.kill_scheduler()
         model = box.model("chat")
         assert model["pid"] == child
         assert model["age_s"] >= age_s
