@@ -16,6 +16,7 @@ from qmsup.ids import ModelId
 from qmsup.processes import leftovers, procfs
 from qmsup.spec import Spec
 from qmsup.telemetry.reading import Reader
+from qmsup.telemetry.visible import VARIABLE
 from qmsup.units import MiB, Seconds
 
 _check = Check("gpu")
@@ -26,6 +27,8 @@ _WALK = Seconds(5.0)
 """Work for a walk over all processes there are, of which the models' are the youngest."""
 _PROC = Path("/proc")
 _RENDER_NODES = Path("/dev/dri")
+_NVIDIAS = ("GPU-", "MIG-")
+"""How the ids of NVIDIA's cards, and of their parts, begin."""
 _STATIC = "budgets are then held to the estimates alone, whatever else runs on the card"
 
 
@@ -74,7 +77,7 @@ def _of_card(card: Card, sample: Sample) -> Finding:
         return _check.warn(
             card.name,
             f"{says}, but not by whom: what others use cannot be told from what the models do",
-            f"run qmsup outside of the container, or with rights to see all processes; {_STATIC}",
+            f"run qmsup outside of the container, or with rights to see all processes{_aside(card, sample)}; {_STATIC}",
         )
     uses = [use for use in sample.uses if use.card == card.uuid]
     if uses and not any((_PROC / str(use.pid)).exists() for use in uses):
@@ -91,6 +94,13 @@ def _of_card(card: Card, sample: Sample) -> Finding:
         )
     told = sum(use.used is not None for use in uses)
     return _check.ok(card.name, f"{says}, by {told} processes that can be told apart")
+
+
+def _aside(card: Card, sample: Sample) -> str:
+    """What helps where an old card, for the screen, darkens what is read of the one that models use."""
+    is_nvidias = card.uuid.startswith(_NVIDIAS)
+    others = [each for each in sample.cards if each is not card and each.has_processes]
+    return f"; or hide it with {VARIABLE}, if no model uses it" if is_nvidias and others else ""
 
 
 def _of_budget(spec: Spec | None, sample: Sample) -> Iterator[Finding]:

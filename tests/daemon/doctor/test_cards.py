@@ -45,6 +45,18 @@ def test_a_card_is_well_when_it_can_be_told_who_uses_it(sample: str) -> None:
     assert bool(found[0].do) is (grade != "ok")
 
 
+def test_an_old_card_beside_another_may_be_hidden() -> None:
+    old = replace(CARD, uuid="GPU-2", name="Old", has_processes=False)
+    foreign = replace(old, uuid="PCI-0000:03:00.0")
+
+    [_, beside] = of_sample(Sample(cards=(CARD, old)), None)
+    [alone] = of_sample(Sample(cards=(old,)), None)
+    [_, others] = of_sample(Sample(cards=(CARD, foreign)), None)
+
+    says = ["CUDA_VISIBLE_DEVICES" in found.do for found in (beside, alone, others)]
+    assert says == [True, False, False]
+
+
 def test_budgets_beyond_what_is_there_are_told() -> None:
     spec = Spec(models={}, vram_budget=MiB(32768), ram_budget=MiB(9000))
     sample = Sample(cards=(CARD,), ram=Ram(total=MiB(8000), available=MiB(7000)))
