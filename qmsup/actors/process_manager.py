@@ -15,6 +15,7 @@ from typing import assert_never
 import pykka
 from typing_extensions import override
 
+from qmsup import child_ends
 from qmsup.actors import mishaps
 from qmsup.actors.child_hands import ChildEnded, ChildHands, StopCommandEnded
 from qmsup.actors.inbox import PollingInbox, TimeIsUp
@@ -38,6 +39,7 @@ from qmsup.core.scheduling.events import (
 )
 from qmsup.ids import Incarnation
 from qmsup.log import Log
+from qmsup.places import log_file
 from qmsup.processes.backends.choice import backend_of
 from qmsup.processes.child import Child
 from qmsup.processes.command import has_fixed_port
@@ -276,6 +278,8 @@ class ProcessManager(pykka.ThreadingActor):
                 )
             case do.ReportFailed(reason=reason, last_lines=last_lines):
                 _log.warning("child.failed", model=model, incarnation=incarnation, reason=reason)
+                words = f"{reason}\n{last_lines}" if last_lines else reason
+                child_ends.leave(log_file(model), incarnation, words)
                 self._report(
                     ProcessFailed(
                         model=model,

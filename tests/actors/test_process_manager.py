@@ -12,6 +12,7 @@ import psutil
 import pykka
 import pytest
 
+from qmsup import child_ends
 from qmsup.actors.process_manager import KeepChild, ProcessManager, SpecChanged
 from qmsup.core.scheduling.effects import AbortStart, EnsureReady, Stop
 from qmsup.core.scheduling.events import (
@@ -152,7 +153,10 @@ def test_a_child_that_ends_while_loading_is_told_with_its_last_words(
 
 @pytest.mark.parametrize("state", [ProcessStarting, ProcessReady])
 def test_a_killed_child_is_noticed_at_once(
-    manage: Manage, reports: Reports, state: type[ProcessStarting] | type[ProcessReady]
+    manage: Manage,
+    reports: Reports,
+    places: Path,
+    state: type[ProcessStarting] | type[ProcessReady],
 ) -> None:
     is_loading = state is ProcessStarting
     owner = manage(fake_spec("--load-seconds", "3600" if is_loading else "0"))
@@ -162,6 +166,7 @@ def test_a_killed_child_is_noticed_at_once(
 
     words = "was killed by SIGKILL while " + ("loading" if is_loading else "ready")
     assert words in reports.wait_for(ProcessFailed, 1).reason
+    assert words in child_ends.found(places / "state/logs/m.log", Incarnation(1))
 
 
 def test_a_child_deaf_to_term_is_killed_after_its_grace(manage: Manage, reports: Reports) -> None:

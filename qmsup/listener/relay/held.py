@@ -13,11 +13,12 @@ from qmsup.errors import Refusal
 from qmsup.ids import RequestId
 from qmsup.listener.asker import Asker
 from qmsup.listener.outcome import Outcome
+from qmsup.listener.relay import heir
 from qmsup.listener.relay.account import Account
 from qmsup.listener.relay.asks import granted_to
 from qmsup.listener.relay.course import Course
-from qmsup.listener.relay.heir import LOOK_AGAIN
 from qmsup.listener.relay.home import Home
+from qmsup.listener.relay.last_words import LOOK_AGAIN, LastWords
 from qmsup.listener.relay.lingering import part
 from qmsup.listener.relay.machine import Exchange
 from qmsup.listener.relay.order import RelayOrder
@@ -250,7 +251,11 @@ class Held:
             else:
                 self._say(said)
         elif not self._goes_elsewhere():
-            self._say(exchange.upstream_closed())
+            end = exchange.upstream_closed()
+            if end is None:
+                self._lose("its connection ended before the answer was complete")
+            else:
+                self._say(end)
 
     def on_lost(self, error: OSError) -> None:
         """The connection to the upstream could not be made, or broke."""
@@ -279,7 +284,23 @@ class Held:
     def _give_up_on(self, reason: str, *, is_unheard: bool = False) -> None:
         """The upstream is lost: another host answers, or the client is told."""
         if not self._goes_elsewhere(is_unheard=is_unheard):
-            self._say(self._exchange.upstream_lost(reason))
+            self._lose(reason)
+
+    def _lose(self, reason: str) -> None:
+        """No other host helps: the client is told, and what the child ended of if that comes to be known."""
+        self._close_upstream()
+        self._tell_loss(reason, LastWords(self._exchange.grant, self._loop.now))
+
+    def _tell_loss(self, reason: str, words: LastWords) -> None:
+        because = words.look(self._loop.now)
+        if because is None:
+            self._pause.begin(LOOK_AGAIN, partial(self._tell_loss_later, reason, words))
+        else:
+            self._say(self._exchange.upstream_lost(because or reason))
+
+    def _tell_loss_later(self, reason: str, words: LastWords) -> None:
+        if self._pause.is_over() and not self._is_over and self._exchange.phase is not Phase.DONE:
+            self._tell_loss(reason, words)
 
     def _goes_elsewhere(self, *, is_unheard: bool = False) -> bool:
         """Ask again, if that makes sense, before an answer."""
@@ -288,7 +309,7 @@ class Held:
             return False
         if course.heir is not None:
             self._close_upstream()
-            self._pause.begin(LOOK_AGAIN, self._look_for_heir)
+            self._pause.begin(heir.LOOK_AGAIN, self._look_for_heir)
             return course.heir.is_awaited(self._loop.now)
         if not course.leads_on(is_unheard=is_unheard):
             return False

@@ -133,6 +133,11 @@ class Exchange:
         """There will be no answer of a child; the connection stays in good order."""
         return self._refuse(refusal)
 
+    @property
+    def grant(self) -> Granted | None:
+        """The lease it has."""
+        return self._granted
+
     # ---- while the child answers
 
     def receive(self, data: bytes) -> bytes:
@@ -148,12 +153,12 @@ class Exchange:
             self._finish()
         return said
 
-    def upstream_closed(self) -> bytes:
-        """The upstream ended its connection: the end of the answer, or of the child."""
-        if self._delivery is not None and (said := self._delivery.close()) is not None:
+    def upstream_closed(self) -> bytes | None:
+        """The upstream ended its connection: the end of the answer, or None = of the child (`upstream_lost`)."""
+        said = None if self._delivery is None else self._delivery.close()
+        if said is not None:
             self._finish()
-            return said
-        return self.upstream_lost("its connection ended before the answer was complete")
+        return said
 
     def upstream_lost(self, reason: str) -> bytes:
         """The upstream cannot be reached, or broke off; `reason` follows the words "the server of model X"."""

