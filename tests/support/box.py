@@ -204,7 +204,7 @@ def serving(
         yield box
         if process.poll() is None:
             assert box.stop() == 0, box.log()
-        until(lambda: not box.processes(), within=5, what=f"nothing left of {box.processes()}")
+        until(lambda: not box.processes(), what=f"nothing left of {box.processes()}")
         assert "Traceback" not in box.log(), box.log()
     except BaseException:
         sys.stderr.write(f"\n--- serve.log\n{box.log()[-8000:]}\n")

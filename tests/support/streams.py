@@ -13,6 +13,12 @@ _A_LOOK = 0.1
 """Seconds. Who reads as slowly as others write would never see the end of it."""
 
 
+def numbers_in(received: bytes, name: str) -> list[int]:
+    """Of the words of the fake child of this name."""
+    words = rf'"{re.escape(name)}(\d+) "'.encode()
+    return [int(number) for number in re.findall(words, received)]
+
+
 @dataclass
 class RawStream:
     """A streaming chat over a bare socket, so that what was received so far can be looked at."""
@@ -69,8 +75,7 @@ class RawStream:
 
     def numbers(self) -> list[int]:
         """Of the words of the fake child that have come."""
-        words = rf'"{re.escape(self.model)}(\d+) "'.encode()
-        return [int(number) for number in re.findall(words, self.look())]
+        return numbers_in(self.look(), self.model)
 
     def until_seen(self, text: bytes, within: float = 15.0) -> bytes:
         """Wait for these bytes; all that has come."""

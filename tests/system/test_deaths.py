@@ -94,7 +94,7 @@ def test_grandchildren_go_with_their_parent(box: Box) -> None:
 
     assert box.run("unload", "parent").returncode == 0
 
-    until(lambda: not any(p.is_running() for p in family), within=5)
+    until(lambda: not any(p.is_running() for p in family))
 
 
 def test_a_killed_worker_frees_what_it_held_and_is_replaced(box: Box) -> None:
@@ -163,7 +163,7 @@ def test_a_second_interrupt_ends_it_at_once() -> None:
         until(lambda: "scheduler.told_to_end" in box.log())
 
         assert box.stop() == 0
-        until(lambda: not box.processes(), within=5)
+        until(lambda: not box.processes())
 
 
 def test_nothing_outlives_a_killed_serve() -> None:
@@ -185,4 +185,4 @@ def test_it_leaves_cleanly_under_load(number: signal.Signals) -> None:
             assert box.stop(number) == 0
             seen = stream.until_end()
         assert b"shutting_down" in seen or b"upstream_failed" in seen
-        until(lambda: not box.processes(), within=5)
+        until(lambda: not box.processes())

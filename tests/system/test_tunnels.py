@@ -56,7 +56,7 @@ def test_it_loads_its_model_and_carries_bytes_both_ways(box: Box) -> None:
         wire.sendall(b"\x81\x05hello")
         assert heard(wire, b"hello") == b"\x81\x05hello"
         assert inflight(box) == 1
-    until(lambda: inflight(box) == 0, within=5)
+    until(lambda: inflight(box) == 0)
 
 
 def test_a_key_is_wanted_for_it_and_goes_no_further(box: Box) -> None:
@@ -82,7 +82,7 @@ def test_many_of_them_take_no_threads_and_much_passes_whole(box: Box) -> None:
             while len(got) < len(blob):
                 got += wire.recv(1 << 20)
             assert got == blob
-    until(lambda: inflight(box) == 0, within=5)
+    until(lambda: inflight(box) == 0)
 
 
 def test_an_unload_resets_it(box: Box) -> None:

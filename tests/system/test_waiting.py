@@ -58,7 +58,7 @@ def test_a_client_that_leaves_the_line_is_forgotten(box: Box) -> None:
         with RawStream(box, "lazy") as second:
             second.until_seen(b": qm-status: waiting 1")
             assert box.model("lazy")["queued"] == 1
-        until(lambda: box.model("lazy")["queued"] == 0, within=5)
+        until(lambda: box.model("lazy")["queued"] == 0)
 
     until(lambda: box.model("slow")["inflight"] == 0)
     assert box.states()["lazy"] == "stopped"
@@ -69,13 +69,13 @@ def test_a_silent_client_that_leaves_is_noticed_too(box: Box) -> None:
         first.until_seen(b"slow1 ")
         with RawStream(box, "slow", stream=False):
             until(lambda: box.model("slow")["queued"] == 1)
-        until(lambda: box.model("slow")["queued"] == 0, within=5)
+        until(lambda: box.model("slow")["queued"] == 0)
 
 
 def test_a_load_that_nobody_waits_for_is_given_up_when_somebody_needs_the_room(box: Box) -> None:
     with RawStream(box, "never") as first:
         first.until_seen(b": qm-status: loading")
-    until(lambda: box.model("never")["queued"] == 0, within=5)
+    until(lambda: box.model("never")["queued"] == 0)
 
     assert box.chat("slow", max_tokens=2).status_code == 200
     assert box.states()["never"] == "stopped"
@@ -86,15 +86,15 @@ def test_a_stream_whose_client_leaves_is_ended_at_the_child(box: Box) -> None:
         stream.until_seen(b"slow1 ")
         assert _stats(box, "slow")["cancelled"] == 0
 
-    until(lambda: _stats(box, "slow")["cancelled"] == 1, within=5)
-    until(lambda: box.model("slow")["inflight"] == 0, within=5)
+    until(lambda: _stats(box, "slow")["cancelled"] == 1)
+    until(lambda: box.model("slow")["inflight"] == 0)
 
 
 def test_a_client_that_leaves_a_child_that_says_nothing_is_noticed(box: Box) -> None:
     with RawStream(box, "mute", stream=False):
         until(lambda: box.model("mute")["inflight"] == 1)
 
-    until(lambda: box.model("mute")["inflight"] == 0, within=5)
+    until(lambda: box.model("mute")["inflight"] == 0)
 
 
 def test_who_does_not_stream_hears_nothing_before_its_answer(box: Box) -> None:
