@@ -27,6 +27,8 @@ _TYPED = frozenset(f"{_TAG}{kind}" for kind in ("int", "float", "bool", "null"))
 Value = None | bool | int | float | str | list["Value"] | dict[str, "Value"]
 
 _INT = re.compile(r"[-+]?(0|[1-9][0-9]*)|0x[0-9a-fA-F]+|0o[0-7]+")
+_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
+"""What JSON, which is YAML too, makes of one character beyond U+FFFF when it escapes it."""
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?|[-+]?\.inf|\.nan")
 
 
@@ -181,7 +183,7 @@ class _Walk:
         return plain(text) if node.tag == _PLAIN or node.tag in _TYPED else text
 
     def _text(self, node: yaml.ScalarNode, path: Path) -> str:
-        text = str(node.value)
+        text = _PAIR.sub(_whole, str(node.value))
         self._text_left -= len(text)
         if "\0" in text or any("\ud800" <= c <= "\udfff" for c in text):
             said = "holds a character that no text may (NUL, or half a pair); remove it"
@@ -269,3 +271,7 @@ def _number(text: str) -> Value:
         broken.text = text
         return broken
     return text
+
+
+def _whole(pair: re.Match[str]) -> str:
+    return pair[0].encode("utf-16-le", "surrogatepass").decode("utf-16-le")

@@ -115,6 +115,10 @@ def test_what_is_no_plain_document_is_told_with_its_line(text: str) -> None:
     assert problems(text) == (BAD[text],)
 
 
+def test_both_halves_of_a_pair_are_one_character() -> None:
+    assert read('{"a": "x\\ud83d\\ude00y", "\\ud83d\\ude00": 1}').root == {"a": "x😀y", "😀": 1}
+
+
 def test_half_a_pair_is_refused() -> None:
     assert problems('a: "\\ud800"') == (
         "f:1: a: holds a character that no text may (NUL, or half a pair); remove it",
