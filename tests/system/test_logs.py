@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from subprocess import PIPE
 
 import pytest
 import requests
@@ -35,11 +36,18 @@ def test_the_command_line_follows_all_models() -> None:
             following.kill()
 
 
-def test_a_log_is_found_by_an_alias_of_its_model() -> None:
+def test_a_log_is_found_by_an_alias_of_its_model_and_waited_for() -> None:
     with serving({"m": {**fake(), "aliases": ["gpt-4o"]}}) as box:
-        assert box.chat("gpt-4o").status_code == 200
-
         command = [sys.executable, "-m", "qmsup", "logs", "gpt-4o"]
+        follow = [*command, "-f"]
+        with subprocess.Popen(follow, env=box.env, stdout=PIPE, stderr=PIPE, text=True) as early:
+            assert early.stdout is not None
+            assert early.stderr is not None
+            assert "waiting for its first start" in early.stderr.readline()
+            assert box.chat("gpt-4o").status_code == 200
+            until(lambda: "listening on" in early.stdout.readline())  # type: ignore[union-attr]
+            early.kill()
+
         shown = subprocess.run(command, env=box.env, check=True, capture_output=True, text=True)
 
         assert "listening on" in shown.stdout

@@ -40,7 +40,7 @@ def command(*, model: str | None, follow: bool, count: int, as_json: bool) -> No
     -n says how many lines of it. With --json each line is an object with `model` and `line`.
     """
     page = _Page(is_json=as_json, has_headers=model is None)
-    chosen = None if model is None else _known(ModelId(model))
+    chosen = None if model is None else _known(ModelId(model), may_come=follow)
     followers: dict[ModelId, Follower] = {}
     try:
         for each in _logged() if chosen is None else [chosen]:
@@ -89,12 +89,16 @@ def _logged() -> list[ModelId]:
     return sorted(ModelId(unquote(path.stem)) for path in found)
 
 
-def _known(name: ModelId) -> ModelId:
+def _known(name: ModelId, *, may_come: bool) -> ModelId:
+    """The model of that name which has a log, or may have one later."""
     path: Path = places.log_file(name)
     if path.exists():
         return name
     model = _named(name)
     if model is not None and places.log_file(model).exists():
+        return model
+    if model is not None and may_come:
+        click.echo(f"{model} has no log yet: waiting for its first start", err=True)
         return model
     logged = _logged()
     have = f"models with a log: {', '.join(logged)}" if logged else "no model has one yet"
