@@ -1,10 +1,12 @@
 """The scheduler process: lock, epoch, leftovers, actors, signals, end."""
 
+import contextlib
 import os
+import select
 import signal
 import time
 from collections.abc import Callable
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 
 from qmsup import log, open_files, places
 from qmsup.actors.copies import Copy, keep_copy
@@ -119,15 +121,28 @@ class Ending:
     def __init__(self) -> None:
         # A signal comes in the midst of anything, another signal's handling too: this queue bears that.
         self._said: SimpleQueue[Exit | signal.Signals] = SimpleQueue()
+        # The kernel gives a signal to any thread, to another one than this after a SIGSTOP. Its handler runs in this
+        # one, which sleeps on: only a descriptor that the other thread writes to wakes it.
+        self._bell, self._ringer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self._poll = select.poll()
+        self._poll.register(self._bell, select.POLLIN)
+
+    def close(self) -> None:
+        """Give the descriptors back (tests; a process just ends)."""
+        os.close(self._bell)
+        os.close(self._ringer)
 
     def listen_to_signals(self) -> None:
         """From now on INT, TERM and HUP are words like others. For the main thread."""
+        signal.set_wakeup_fd(self._ringer, warn_on_full_buffer=False)
         for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
             signal.signal(number, lambda caught, _: self._said.put(signal.Signals(caught)))
 
     def end(self, code: Exit) -> None:
         """Say that the process is to end, from any thread."""
         self._said.put(code)
+        with contextlib.suppress(BlockingIOError):  # full: it has been heard
+            os.write(self._ringer, b"\0")
 
     def wait(
         self, *, told_to_end: Callable[[bool], None], told_to_reload: Callable[[], None]
@@ -139,7 +154,7 @@ class Ending:
             told_to_reload: called for each HUP.
         """
         is_told = False
-        while not isinstance(said := self._said.get(), Exit):
+        while not isinstance(said := self._next(), Exit):
             if said is signal.SIGHUP:
                 _log.info("scheduler.told_to_reload", signal=said.name)
                 told_to_reload()
@@ -148,3 +163,11 @@ class Ending:
             told_to_end(is_told)
             is_told = True
         return said
+
+    def _next(self) -> Exit | signal.Signals:
+        while True:
+            with contextlib.suppress(Empty):
+                return self._said.get_nowait()
+            self._poll.poll()
+            with contextlib.suppress(BlockingIOError):
+                os.read(self._bell, 4096)

@@ -6,13 +6,14 @@ import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
 from qmsup.control.client import Client
 from qmsup.daemon.exits import Exit
 from qmsup.daemon.main import Ending
 from qmsup.units import Seconds
-from tests.support.box import fake
+from tests.support.box import fake, until
 from tests.support.children import is_alive
 from tests.support.daemons import configuration, daemon, qmsup
 from tests.support.scheduler_actor import ControlPeer
@@ -110,6 +111,23 @@ def test_another_ones_sockets_are_not_taken(places: Path, monkeypatch: pytest.Mo
         assert first.stop(signal.SIGTERM) == Exit.OK
 
 
+def test_a_signal_that_came_while_it_was_frozen_is_heard(places: Path) -> None:
+    with qmsup("scheduler", configuration(places, {"m": fake()})) as scheduler:
+        scheduler.says(STARTED)
+        process = psutil.Process(scheduler.process.pid)
+        process.suspend()
+        until(lambda: process.status() == psutil.STATUS_STOPPED)
+        scheduler.process.send_signal(signal.SIGHUP)
+        process.resume()
+        scheduler.says("scheduler.told_to_reload")
+        process.suspend()
+        until(lambda: process.status() == psutil.STATUS_STOPPED)
+        scheduler.process.send_signal(signal.SIGTERM)
+        process.resume()
+
+        assert scheduler.ends() == Exit.OK
+
+
 def test_who_waits_when_it_ends_is_told_so(places: Path) -> None:
     config = configuration(places, {"slow": fake("--load-seconds 60")})
     with qmsup("scheduler", config) as scheduler:
@@ -181,6 +199,7 @@ def test_of_two_ends_the_first_counts() -> None:
     ending.end(Exit.OK)
 
     assert ending.wait(told_to_end=lambda _: None, told_to_reload=lambda: None) is Exit.BROKEN
+    ending.close()
 
 
 def test_signals_that_interrupt_each_other_are_all_counted() -> None:
