@@ -113,7 +113,7 @@ def launch(spec: ModelSpec, port: int, *, nonce: str, base: Mapping[str, str]) -
         raise ChildError(message)
     argv = tuple(word.replace(_PORT, str(port)) for word in spec.argv)
     host, answering_port = _address(spec.upstream.replace(_PORT, str(port)), spec)
-    added = backend_of(spec.kind).added_arguments(argv, port, spec.slots)
+    added = backend_of(spec.kind).added_arguments(argv, spec.env, port, spec.slots)
     return Launch(
         argv=argv + added,
         env=_environment(spec, port, nonce=nonce, base=base),

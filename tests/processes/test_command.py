@@ -28,6 +28,12 @@ def test_what_the_command_says_is_left_alone() -> None:
     assert argv_of(replace(LLAMA, argv=said)) == (*said[:4], "21000", said[5])
 
 
+def test_what_its_environment_says_is_left_alone_too() -> None:
+    spec = replace(LLAMA, env=("LLAMA_ARG_HOST=::1", "LLAMA_ARG_THREADS_HTTP=64"))
+
+    assert argv_of(spec) == (*LLAMA.argv, "--port", "21000")
+
+
 @pytest.mark.parametrize(
     ("kind", "argv"),
     [

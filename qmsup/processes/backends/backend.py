@@ -24,7 +24,8 @@ class Backend:
     """One kind of program.
 
     Attributes:
-        added_arguments: what a command needs that says nothing of it; takes the command, the port and the slots.
+        added_arguments: what a command needs that says nothing of it, and its `env` neither; takes these two, the port
+            and the slots.
         meaning: what an end by itself means; takes the exit and the last lines of the log.
         tells_slots: it answers `GET /props` with `total_slots` once it is ready.
         tells_progress: it answers `GET /slots` between two batches, by the thread that computes.
@@ -33,7 +34,7 @@ class Backend:
             by the program itself; many where it may wait for somebody elsewhere and do nothing meanwhile.
     """
 
-    added_arguments: Callable[[Sequence[str], int, int], tuple[str, ...]]
+    added_arguments: Callable[[Sequence[str], Sequence[str], int, int], tuple[str, ...]]
     meaning: Callable[[Exit, str], Meaning]
     tells_slots: bool = False
     tells_progress: bool = False

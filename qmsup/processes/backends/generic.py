@@ -25,7 +25,9 @@ _ENDS_BY_CODE = {
 }
 
 
-def _no_arguments(_argv: Sequence[str], _port: int, _slots: int) -> tuple[str, ...]:
+def _no_arguments(
+    _argv: Sequence[str], _env: Sequence[str], _port: int, _slots: int
+) -> tuple[str, ...]:
     return ()
 
 

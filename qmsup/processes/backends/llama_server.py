@@ -40,16 +40,19 @@ _SIGNS = (
 hundred all of the last ten: another thread writes them, and it ends with the process."""
 
 
-def _added_arguments(argv: Sequence[str], port: int, slots: int) -> tuple[str, ...]:
+def _added_arguments(
+    argv: Sequence[str], env: Sequence[str], port: int, slots: int
+) -> tuple[str, ...]:
     # Behind a wrapper (a script, docker, nice) nobody knows where arguments would have to go.
     if _NAME not in PurePath(argv[0]).name:
         return ()
     added: list[str] = []
-    if is_silent_about(argv, "--host"):
+    said = {entry.partition("=")[0] for entry in env}  # an argument would win over it
+    if is_silent_about(argv, "--host") and "LLAMA_ARG_HOST" not in said:
         added += ["--host", "127.0.0.1"]
     if is_silent_about(argv, "--port"):
         added += ["--port", str(port)]
-    if is_silent_about(argv, "--threads-http"):
+    if is_silent_about(argv, "--threads-http") and "LLAMA_ARG_THREADS_HTTP" not in said:
         added += ["--threads-http", str(max(_FEWEST_THREADS, slots + _SPARE_THREADS))]
     return tuple(added)
 

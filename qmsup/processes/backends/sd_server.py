@@ -10,7 +10,9 @@ from qmsup.processes.child import Exit
 _NAME = "sd-server"
 
 
-def _added_arguments(argv: Sequence[str], port: int, _slots: int) -> tuple[str, ...]:
+def _added_arguments(
+    argv: Sequence[str], _env: Sequence[str], port: int, _slots: int
+) -> tuple[str, ...]:
     if _NAME not in PurePath(argv[0]).name:
         return ()
     added: list[str] = []
