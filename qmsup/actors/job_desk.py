@@ -44,6 +44,8 @@ LEASE_FOR = Seconds(120.0)
 """A job's lease outlives its scheduler by so much; the watcher renews it four times as often."""
 
 _ENDED = "job.ended"
+_HEARD_OF_MORE = frozenset({"listener.joined", "scheduler.complete"})
+"""Decisions after which more may be known of what is in flight."""
 
 
 class JobDesk:
@@ -64,6 +66,9 @@ class JobDesk:
             with contextlib.suppress(pykka.ActorDeadError):  # the process is ending
                 report(wish)
 
+        self._report = tell
+        self._early: list[BeginJob] = []
+        """Whose requests are not known yet, in a new life: their workers may not have told of them."""
         door = open_door(places.jobs_socket())
         self._watcher = JobWatcher.start(door=door, report=tell, on_break=on_break)
         self._asks = map("jobs {}".format, itertools.count(1))
@@ -100,9 +105,16 @@ class JobDesk:
         """A decision was taken; it may be about a job."""
         if record.decision == _ENDED and record.lease is not None:
             self._tell(LeaseEnded(lease=record.lease, because=record.because))
+        elif record.decision in _HEARD_OF_MORE and self._early:
+            early, self._early = self._early, []
+            for wish in early:  # to be taken anew, once this turn is over
+                self._report(wish)
 
     def _begin(self, wish: BeginJob, state: State, handle: Callable[[Event], None]) -> None:
         granted = state.leases.get(LeaseId(wish.request))
+        if granted is None and state.missing is not None:
+            self._early.append(wish)
+            return
         if granted is None or granted.is_job:
             because = "the grant of this request has ended: send the job again"
             refused: Refusal | None = Refusal(code=Code.MODEL_UNLOADED, message=because)

@@ -32,6 +32,8 @@ from qmsup.core.scheduling.events import (
     LeaseReleased,
     LeaseRequested,
     ListenerJoined,
+    ListenerLost,
+    LiveLease,
     Outcome,
     ProcessFailed,
     ProcessReady,
@@ -40,6 +42,7 @@ from qmsup.core.scheduling.events import (
     UnloadAsked,
     Woke,
 )
+from qmsup.core.scheduling.inheritance import AdoptedChild, Recovered
 from qmsup.core.scheduling.scheduler import Scheduler
 from qmsup.ids import AskId, Incarnation, LeaseId, ListenerName, ModelId, RequestId, WorkerId
 from qmsup.spec import ModelSpec, Spec
@@ -59,7 +62,8 @@ class DeafDesk(JobDesk):
     """Keeps what it would tell the watcher."""
 
     def __init__(self) -> None:
-        super().__init__(lambda _: None, lambda: None)
+        self.wished: list[JobWish] = []
+        super().__init__(self.wished.append, lambda: None)
         self.told: list[JobNews] = []
 
     @override
@@ -92,6 +96,12 @@ class Office:
         assert len(self.desk.told) <= 1
         return self.desk.told[0] if self.desk.told else None
 
+    def taken_anew(self) -> list[JobNews | None]:
+        """What the watcher is told of wishes that were put off."""
+        again = [wish for wish in self.desk.wished if isinstance(wish, BeginJob)]
+        self.desk.wished.clear()
+        return [self.take(wish) for wish in again]
+
     def arrives(self, request: RequestId = R) -> None:
         self.handle(RequestArrived(request=request, listener=WORKER, model=PAINT))
 
@@ -111,6 +121,47 @@ def office(places: Path) -> Iterator[Office]:
     office.handle(GrantAccepted(request=R))
     yield office
     end_actors()
+
+
+@pytest.fixture
+def new_life(places: Path) -> Iterator[Office]:
+    """Model paint was gone on with, and its worker has not told yet what it has in flight."""
+    folders.make_private(folders.runtime_dir())
+    model = ModelSpec(id=PAINT, argv=("sd-server",), slots=1, renders=True)
+    core = Scheduler(Spec(models={PAINT: model}), Incarnation(1_000_001))
+    office = Office(core, DeafDesk())
+    child = AdoptedChild(
+        model=PAINT, incarnation=FIRST, pid=99, port=5800, upstream="127.0.0.1:5800"
+    )
+    others = WorkerId("main-2-def")
+    office.handle(Recovered(children=(child,), workers=(WORKER, others)))
+    yield office
+    end_actors()
+
+
+def test_a_job_that_comes_before_its_worker_has_greeted_waits_for_that(new_life: Office) -> None:
+    assert new_life.take(BEGIN) is None
+    assert new_life.taken_anew() == []
+
+    live = LiveLease(request=R, model=PAINT, incarnation=FIRST)
+    new_life.handle(
+        ListenerJoined(listener=WORKER, name=ListenerName("main"), pid=1, leases=(live,))
+    )
+
+    assert new_life.taken_anew() == [GIVEN]
+    assert new_life.core.state.leases[J].is_job
+
+
+def test_a_job_that_no_worker_knows_of_is_refused_once_all_have_greeted(new_life: Office) -> None:
+    assert new_life.take(BEGIN) is None
+    new_life.handle(ListenerJoined(listener=WORKER, name=ListenerName("main"), pid=1))
+    assert new_life.taken_anew() == [None]
+
+    new_life.handle(ListenerLost(listener=WorkerId("main-2-def")))
+
+    [told] = new_life.taken_anew()
+    assert isinstance(told, LeaseRefused)
+    assert told.refusal.code == "model_unloaded"
 
 
 def test_a_job_of_a_request_under_way_has_its_lease_at_once(office: Office) -> None:
