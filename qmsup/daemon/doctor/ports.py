@@ -8,7 +8,8 @@ from qmsup.daemon.doctor.box import Box
 from qmsup.daemon.doctor.finding import Check, Finding
 from qmsup.daemon.doctor.running import is_ours, name_of, scheduler_pid
 from qmsup.errors import ChildError, key_text
-from qmsup.processes import procfs
+from qmsup.ids import ModelId
+from qmsup.processes import leftovers, procfs
 from qmsup.processes.command import fixed_port, named_ports
 from qmsup.processes.listening import listening_inodes
 from qmsup.processes.ports import PortPool
@@ -37,6 +38,13 @@ def _of_listener(listener: ListenerSpec) -> Finding:
     ours = [pid for pid in holders if is_ours(pid)]
     if ours and scheduler_pid() is not None:
         return _check.ok(about, f"served by the qmsup that runs (pid {ours[0]})")
+    if ours:
+        return _check.warn(
+            about,
+            f"listener {listener.name}: {_named(ours[:1])} is there, and no scheduler runs on these folders",
+            "start the scheduler that it waits for (`qmsup scheduler`); end it before a `qmsup serve`; if it is"
+            " another qmsup's, choose another address",
+        )
     held = f", held by {_named(holders)}" if holders else ""
     says, _, do = problem.partition(": ")[2].partition(": ")
     return _check.bad(about, f"listener {listener.name}: {says}{held}", do)
@@ -52,7 +60,11 @@ def _of_models(spec: Spec) -> Iterator[Finding]:
             continue
         if port is None:
             picked += 1
-        elif (holders := _holders(port)) and scheduler_pid() is None:
+        elif (
+            (holders := _holders(port))
+            and scheduler_pid() is None
+            and not _was_left(model.id, port)
+        ):
             yield _check.bad(
                 str(port),
                 f"{model.id} is to answer there, but {_named(holders)} does",
@@ -60,6 +72,11 @@ def _of_models(spec: Spec) -> Iterator[Finding]:
             )
     if picked:
         yield from _of_range(spec, min(picked, _MOST_TRIED))
+
+
+def _was_left(model: ModelId, port: int) -> bool:
+    """Whether the model's child of before may have the port: the next scheduler goes on with it, or ends it."""
+    return any(left.model == model and left.port == port for left in leftovers.look().alive)
 
 
 def _of_range(spec: Spec, wanted: int) -> Iterator[Finding]:

@@ -13,7 +13,8 @@ from qmsup import places as where
 from qmsup.daemon.doctor import ports
 from qmsup.daemon.doctor.box import Box
 from qmsup.daemon.doctor.ports import look
-from tests.support.children import FIRST_PORT
+from qmsup.processes import records
+from tests.support.children import FIRST_PORT, running
 from tests.support.doctoring import box_with, graded, model
 from tests.support.servers import free_port
 
@@ -54,6 +55,32 @@ def test_an_address_that_our_own_listener_serves_is_well(
         found = graded(look(box_with(port=port)))
 
     assert found == [("ok", f"127.0.0.1:{port}")]
+
+
+def test_an_address_that_a_listener_without_its_scheduler_has_is_no_strangers(
+    places: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("qmsup.daemon.doctor.running._OURS", b"python")
+    with taken() as port:
+        [finding] = look(box_with(port=port))
+
+    assert finding.grade == "warn"
+    assert f"pid {os.getpid()}" in finding.says
+    assert finding.do.startswith("start the scheduler")
+
+
+def test_a_models_own_port_that_its_child_of_before_has_is_left_to_the_next_scheduler(
+    places: Path,
+) -> None:
+    with taken() as port, running("sleep", "60") as child:
+        gone = replace(child.record, owner=2**22 + 1, owner_ticks=1, port=port)
+        records.write(gone)
+        at = f"http://127.0.0.1:{port}"
+        its_own = replace(model("llama-server", name=gone.model), upstream=at)
+
+        assert list(look(box_with(its_own))) == []
+        anothers = replace(model("llama-server", name="other"), upstream=at)
+        assert graded(look(box_with(anothers))) == [("bad", str(port))]
 
 
 def test_a_models_own_port_that_another_has_is_bad(places: Path) -> None:
