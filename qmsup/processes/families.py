@@ -67,11 +67,14 @@ class Families:
                 self._strangers.clear()  # one of them may be of this family
 
     def owner_of(self, pid: int) -> int | None:
-        """The leader that a process came from; None = it is not ours, or is there no more."""
+        """The leader that a process came from; None = it is not ours, or is there no more, or cannot be looked at."""
         stat = procfs.stat_of(pid)
         if stat is None:
             return None
-        family = self._family_of(stat, _DEEPEST)
+        try:
+            family = self._family_of(stat, _DEEPEST)
+        except OSError:
+            return None
         if family is None:
             self._strangers[pid] = stat.start_ticks
             return None
@@ -87,7 +90,10 @@ class Families:
             return
         first = min(self._families.values(), key=lambda family: (family.start_ticks, family.leader))
         oldest, among = first.start_ticks, procfs.pids_since(first.leader, first.start_ticks)
-        stats = [stat for stat in procfs.all_stats(among) if stat.start_ticks >= oldest]
+        try:
+            stats = [stat for stat in procfs.all_stats(among) if stat.start_ticks >= oldest]
+        except OSError:  # no descriptor is left to look with: who is known stays known
+            return
         ours = {family.leader: family for family in self._families.values()}
         for stat in sorted(stats, key=lambda stat: stat.start_ticks):
             family = ours.get(stat.session) or ours.get(stat.parent)
@@ -106,8 +112,8 @@ class Families:
             return None
         resident = private = 0
         for pid, start_ticks in list(family.members.items()):
-            pages = procfs.pages_of(pid)
-            if pages is not None and _is_still(pid, start_ticks):
+            pages, stat = procfs.pages_of(pid), procfs.stat_of(pid)
+            if pages is not None and stat is not None and stat.start_ticks == start_ticks:
                 resident += pages[0] * _PAGE
                 private += pages[1] * _PAGE
             elif pid != leader:
@@ -138,8 +144,3 @@ def _bears(stat: Stat, family: _Family) -> bool:
 def _mark_of(pid: int) -> str:
     nonce = procfs.value_in_environ(pid, NONCE_VARIABLE)
     return f"{NONCE_VARIABLE}={nonce}" if nonce else ""
-
-
-def _is_still(pid: int, start_ticks: int) -> bool:
-    stat = procfs.stat_of(pid)
-    return stat is not None and stat.start_ticks == start_ticks

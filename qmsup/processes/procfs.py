@@ -41,7 +41,15 @@ class Stat:
 
 
 def stat_of(pid: int) -> Stat | None:
-    """The process with this pid, zombies included; None when there is none.
+    """The process with this pid, zombies included; None when there is none, or it cannot be looked at."""
+    try:
+        return read_stat(pid)
+    except OSError:
+        return None
+
+
+def read_stat(pid: int) -> Stat | None:
+    """The process with this pid, zombies included; None when there is none: for who acts on that.
 
     Raises:
         OSError: no descriptor is left to look with, which says nothing of the process.
@@ -75,10 +83,14 @@ def _read(name: str) -> bytes:
 
 
 def all_stats(among: range | None = None) -> Iterator[Stat]:
-    """Every process there is, or that has one of these pids, each at the moment it is looked at."""
+    """Every process there is, or that has one of these pids, each at the moment it is looked at.
+
+    Raises:
+        OSError: no descriptor is left to look with.
+    """
     for pid in _pids() if among is None or len(among) > _FEW else among:
         if among is None or pid in among:
-            stat = stat_of(pid)
+            stat = read_stat(pid)
             if stat is not None:
                 yield stat
 

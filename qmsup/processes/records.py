@@ -98,7 +98,7 @@ def from_json(text: str) -> Record:
 @cache
 def _ticks_of_owner(pid: int) -> int:
     """Of this process: it stays what it is for as long as it has this pid."""
-    own = procfs.stat_of(pid)
+    own = procfs.read_stat(pid)
     return own.start_ticks if own else 0
 
 

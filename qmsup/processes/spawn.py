@@ -20,7 +20,7 @@ from qmsup.processes.child import Child
 from qmsup.processes.command import Launch
 from qmsup.processes.machines import machine_of
 from qmsup.processes.marks import MARK_VARIABLE, mark_of
-from qmsup.processes.procfs import stat_of
+from qmsup.processes.procfs import read_stat
 from qmsup.processes.records import Record
 
 _log = Log("processes")
@@ -72,7 +72,7 @@ def _keep(record: Record) -> None:
 
 def _child(process: subprocess.Popen[bytes], record: Record, log: Path, log_start: int) -> Child:
     try:
-        stat = stat_of(process.pid)  # a zombie at the least, as nobody else waits for it
+        stat = read_stat(process.pid)  # a zombie at the least, as nobody else waits for it
         pidfd = os.pidfd_open(process.pid)
     except OSError as error:
         process.kill()

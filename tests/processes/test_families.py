@@ -13,6 +13,7 @@ from qmsup.processes.child import Child
 from qmsup.processes.families import Families
 from qmsup.processes.procfs import stat_of
 from tests.support.children import running, wait_until
+from tests.support.descriptors import no_descriptor_left
 
 HOLD = """
 import os, sys, time
@@ -132,3 +133,22 @@ def test_a_leader_that_has_gone_already_has_no_family() -> None:
     families.keep_only([2**30])
 
     assert families.pids() == ()
+
+
+def test_where_nobody_can_look_nothing_is_learnt_and_who_is_known_stays_known(
+    places: Path,
+) -> None:
+    with running("/bin/sh", "-c", "sleep 60; true") as child:
+        wait_until(lambda: any(stat.parent == child.pid for stat in procfs.all_stats()))
+        (other,) = [stat.pid for stat in procfs.all_stats() if stat.parent == child.pid]
+        families, late = Families(), Families()
+        families.keep_only([child.pid])
+        with no_descriptor_left():
+            families.look_around()
+            assert families.owner_of(other) is None
+            assert families.use_of(child.pid) is None
+            late.keep_only([child.pid])
+
+        assert families.pids() == (child.pid,)
+        assert late.pids() == ()
+        assert families.owner_of(other) == child.pid

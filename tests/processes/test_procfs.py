@@ -123,8 +123,9 @@ def test_where_no_pid_is_told_none_is_known(
 
 def test_without_a_descriptor_nothing_is_said_to_be_gone() -> None:
     with no_descriptor_left():
+        assert procfs.stat_of(os.getpid()) is None
         with pytest.raises(OSError, match="Too many open files"):
-            procfs.stat_of(os.getpid())
+            procfs.read_stat(os.getpid())
         with pytest.raises(OSError, match="Too many open files"):
             procfs.has_in_environ(os.getpid(), "A=b")
         with pytest.raises(OSError, match="Too many open files"):
