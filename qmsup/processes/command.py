@@ -91,6 +91,15 @@ def named_ports(spec: Spec) -> set[int]:
     return named
 
 
+def is_answered_here(spec: ModelSpec) -> bool:
+    """Whether the address that the model is to answer on is this machine's own.
+
+    Raises:
+        ChildError: the upstream is no `http://host:port`.
+    """
+    return _address(spec.upstream, spec)[0] in _LOOPBACK
+
+
 def works_elsewhere(spec: ModelSpec) -> bool:
     """Whether the program has the work done outside of its own session, perhaps among other files."""
     return bool(spec.argv) and PurePath(spec.argv[0]).name in _ELSEWHERE

@@ -1,5 +1,6 @@
 """The addresses of the listeners and the ports of the models."""
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from qmsup.daemon.doctor.running import is_ours, name_of, scheduler_pid
 from qmsup.errors import ChildError, key_text
 from qmsup.ids import ModelId
 from qmsup.processes import leftovers, procfs
-from qmsup.processes.command import fixed_port, named_ports
+from qmsup.processes.command import fixed_port, is_answered_here, named_ports
 from qmsup.processes.listening import listening_inodes
 from qmsup.processes.ports import PortPool
 from qmsup.spec import ListenerSpec, Spec
@@ -27,6 +28,7 @@ def look(box: Box) -> Iterator[Finding]:
     for listener in box.spec.listeners.values():
         yield _of_listener(listener)
     yield from _of_models(box.spec)
+    yield from _of_shared(box.spec)
 
 
 def _of_listener(listener: ListenerSpec) -> Finding:
@@ -72,6 +74,24 @@ def _of_models(spec: Spec) -> Iterator[Finding]:
             )
     if picked:
         yield from _of_range(spec, min(picked, _MOST_TRIED))
+
+
+def _of_shared(spec: Spec) -> Iterator[Finding]:
+    """Ports that several name: whoever comes second finds it taken."""
+    models: dict[int, list[ModelId]] = {}
+    for model in spec.models.values():
+        with contextlib.suppress(ChildError):  # told above
+            if (port := fixed_port(model)) is not None and is_answered_here(model):
+                models.setdefault(port, []).append(model.id)
+    leave_it = "leave the ports of models to qmsup with ${PORT}"
+    listeners = {listener.port: listener.name for listener in spec.listeners.values()}
+    for port, names in models.items():
+        if port in listeners:
+            says = f"{', '.join(names)} cannot be loaded: the port is listener {listeners[port]}'s"
+            yield _check.bad(str(port), says, leave_it)
+        elif len(names) > 1:
+            says = f"{', '.join(names)} name the same port: one is loaded only while the others are not"
+            yield _check.warn(str(port), says, leave_it)
 
 
 def _was_left(model: ModelId, port: int) -> bool:

@@ -114,3 +114,24 @@ def test_a_range_among_the_systems_own_is_told(
     assert graded(look(box)) == [("warn", f"from {FIRST_PORT}")]
     table.unlink()
     assert graded(look(box)) == [("ok", f"from {FIRST_PORT}")]
+
+
+def test_a_port_that_two_models_name_is_told(places: Path) -> None:
+    port = free_port()
+    one, two, far = (
+        replace(model("llama-server", name=name), upstream=f"http://{host}:{port}")
+        for name, host in (("one", "127.0.0.1"), ("two", "localhost"), ("far", "10.0.0.1"))
+    )
+
+    [finding] = look(box_with(one, two, far))
+
+    assert (finding.grade, finding.about) == ("warn", str(port))
+    assert finding.says.startswith("one, two name the same port")
+    assert list(look(box_with(one, far))) == []
+
+
+def test_a_model_on_the_port_of_a_listener_cannot_be_loaded(places: Path) -> None:
+    port = free_port()
+    fixed = replace(model("llama-server"), upstream=f"http://127.0.0.1:{port}")
+
+    assert graded(look(box_with(fixed, port=port)))[1:] == [("bad", str(port))]
