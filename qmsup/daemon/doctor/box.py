@@ -14,8 +14,10 @@ class Box:
         config: the file; None = none was named, and what only it tells of is not looked at.
         spec: what it says; None = nothing that can be used.
         problems: why it cannot be used.
+        remarks: how much `qmsup check` has to say of it all the same.
     """
 
     config: Path | None = None
     spec: Spec | None = None
     problems: tuple[str, ...] = ()
+    remarks: int = 0

@@ -28,7 +28,8 @@ def look(box: Box) -> Iterator[Finding]:
         yield _check.bad(about, says, "correct it; `qmsup check FILE` tells when it is good")
     if box.spec is not None:
         models, listeners = len(box.spec.models), len(box.spec.listeners)
-        yield _check.ok(about, f"good: models: {models}, listeners: {listeners}")
+        more = f"; notes: {box.remarks}, which `qmsup check` tells" if box.remarks else ""
+        yield _check.ok(about, f"good: models: {models}, listeners: {listeners}{more}")
         yield from _sizes(box.spec)
 
 

@@ -39,7 +39,8 @@ def box_of(config: Path | None) -> Box:
     if config is None:
         return Box()
     try:
-        return Box(config=config, spec=qmsup.config.load(config))
+        read = qmsup.config.read_file(config)
+        return Box(config=config, spec=read.spec, remarks=len(read.remarks))
     except ConfigError as error:
         return Box(config=config, problems=error.problems)
     except OSError as error:

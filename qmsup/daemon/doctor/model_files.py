@@ -34,6 +34,8 @@ _FILES = frozenset(
 )
 _QUANTISED_NAME = re.compile(r"(?i)(?:^|[-._])(?:i?q[1-8]|tq[12]|mxfp4|nvfp4)(?:[-_.]|$)")
 _SUFFIX = ".gguf"
+_KNOWN = ("llama-server", "sd-server")
+"""Whose flags mean what they do above; other programs may have their own."""
 
 
 def look(box: Box) -> Iterator[Finding]:
@@ -68,7 +70,8 @@ def is_quantised(model: ModelSpec) -> bool:
 def _trouble(model: ModelSpec, flag: str, path: Path) -> Finding | None:
     correct = f"correct {flag} in models.{key_text(model.id)}.cmd"
     if not path.exists():
-        return _check.bad(str(path), f"{model.id} wants it, and it is not there", correct)
+        says = f"{model.id} wants it, and it is not there"
+        return _check.bad(str(path), says, f"{correct}{_why_not_found(path)}")
     if path.is_dir():
         return _check.bad(str(path), f"{model.id} wants it, and it is a folder", correct)
     if not os.access(path, os.R_OK):
@@ -87,12 +90,27 @@ def _trouble(model: ModelSpec, flag: str, path: Path) -> Finding | None:
     return None
 
 
+def _why_not_found(path: Path) -> str:
+    if str(path).startswith(("~", "$")):
+        return f": no shell runs that would know what {path.parts[0]} is; write the full path"
+    return (
+        "" if path.is_absolute() else f": write the full path, as it is looked for in {Path.cwd()}"
+    )
+
+
 def _named_by(model: ModelSpec) -> Iterator[tuple[str, Path]]:
     """Flags that name a file, and that file."""
     if works_elsewhere(model):
         return  # in a container, or on another machine
+    is_wrapped = any(name in word for word in model.argv for name in _KNOWN)
+    is_known = model.kind is not Kind.GENERIC or is_wrapped
     for word, following in pairwise((*model.argv, "")):
         flag, is_joined, value = word.partition("=")
         name = value if is_joined else following
-        if flag in _FILES and name and "${" not in name:
+        if flag in _FILES and name and "${" not in name and (is_known or _is_a_file(name)):
             yield flag, Path(name)
+
+
+def _is_a_file(name: str) -> bool:
+    """Whether it can be nothing else; to Python -m is a module, and to vLLM --model a name."""
+    return name.startswith(("/", "~")) or name.endswith(_SUFFIX)

@@ -18,6 +18,12 @@ def test_a_good_one_is_well_and_none_is_a_pity() -> None:
     assert graded(look(Box())) == [("warn", "none")]
 
 
+def test_where_to_read_what_is_no_mistake_is_told() -> None:
+    [finding] = look(replace(box_with(model("x")), remarks=2))
+
+    assert finding.says == "good: models: 1, listeners: 0; notes: 2, which `qmsup check` tells"
+
+
 def test_each_problem_is_a_finding() -> None:
     problems = ("models.a.cmd: missing", "ttl: no number")
 

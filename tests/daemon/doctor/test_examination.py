@@ -103,4 +103,5 @@ def test_a_look_that_fails_stops_no_other() -> None:
 def test_a_box_knows_its_configuration_or_what_is_wrong_with_it(tmp_path: Path) -> None:
     assert box_of(None) == Box()
     assert box_of(config_in(tmp_path, "server --port ${PORT}")).spec is not None
+    assert box_of(config_in(tmp_path, "server")).remarks == 1  # it names no port
     assert box_of(tmp_path / "none").problems

@@ -28,6 +28,36 @@ def test_a_file_that_is_not_there_is_bad() -> None:
     assert "models.m.cmd" in finding.do
 
 
+def test_flags_of_other_programs_may_mean_something_else() -> None:
+    vllm = ("python3", "-m", "vllm.entrypoints.openai.api_server", "--model", "acme/coder")
+    script = ("./serve.sh", "-m", "/no/such.gguf", "-mm", "mm.gguf", "-md", "~/draft", "--vae", "x")
+    by_another = model("nice", "/opt/llama-server-vulkan", "-m", "none", kind=Kind.GENERIC)
+
+    assert list(look(box_with(model(*vllm, kind=Kind.GENERIC)))) == []
+    told = look(box_with(model(*script, kind=Kind.GENERIC)))
+    assert [each.about for each in told] == ["/no/such.gguf", "mm.gguf", "~/draft"]
+    assert graded(look(box_with(by_another))) == [("bad", "none")]
+    assert graded(look(box_with(model("./serve.sh", "-m", "none")))) == [("bad", "none")]
+
+
+@pytest.mark.parametrize(
+    ("path", "advice"),
+    [
+        ("~/m.gguf", "correct -m in models.m.cmd: no shell runs that would know what ~ is"),
+        ("$HOME/m.gguf", "correct -m in models.m.cmd: no shell runs that would know what $HOME is"),
+        (
+            "no/m.gguf",
+            f"correct -m in models.m.cmd: write the full path, as it is looked for in {Path.cwd()}",
+        ),
+        ("/no/m.gguf", "correct -m in models.m.cmd"),
+    ],
+)
+def test_why_a_file_is_not_found_is_told(path: str, advice: str) -> None:
+    [finding] = look(box_with(model("llama-server", "-m", path)))
+
+    assert finding.do.split(";")[0] == advice
+
+
 def test_what_is_no_model_is_bad(tmp_path: Path) -> None:
     page = tmp_path / "m.gguf"
     page.write_text("<html>404</html>")
