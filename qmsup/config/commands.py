@@ -21,6 +21,12 @@ _NO = frozenset({"off", "disabled", "false", "0"})
 _MAX_SLOTS = 100_000
 _PORT_FLAGS = {Kind.LLAMA_SERVER: "--port", Kind.SD_SERVER: "--listen-port", Kind.GENERIC: ""}
 
+_SHELLS = frozenset({"sh", "ash", "bash", "dash", "fish", "ksh", "zsh", "ssh"})
+"""They, or what ssh reaches, understand what is meant for a shell."""
+_OPERATOR = re.compile(r"(\|\|?|&&?|;|<|[0-9&]?>>?(?:&[0-9])?)(?:(?<=>)[/~.\w-].*)?", re.DOTALL)
+_ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=")
+_EXPANDED = re.compile(r"~(?=/|\Z)|\$(?:HOME|PWD|USER)(?=/|\Z)")
+
 
 def without_comments(cmd: str) -> str:
     """The command without its `#` lines: what they mention need not exist."""
@@ -35,6 +41,20 @@ def split(cmd: str) -> tuple[str, ...]:
     """
     joined = re.sub(r"\\[ \t\r]*(\n|\Z)", " ", without_comments(cmd))
     return tuple(shlex.split(joined))
+
+
+def meant_for_a_shell(argv: Sequence[str]) -> str | None:
+    """What only a shell would understand, and what to do; None = nothing. No value is told, as it may be a secret."""
+    if not argv or PurePath(argv[0]).name in _SHELLS:
+        return None
+    if assigned := _ASSIGNMENT.match(argv[0]):
+        return f"starts with {assigned[0]}, which is taken for the program; write it in env"
+    for word in argv:
+        if operator := _OPERATOR.fullmatch(word):
+            return f"holds {operator[1]}, which the program is given as it is: no shell runs; wrap it in sh -c '...'"
+        if named := _EXPANDED.match(word):
+            return f"holds {named[0]}, which stays as it is: no shell runs; write the full path"
+    return None
 
 
 def guess_kind(argv: Sequence[str]) -> Kind:

@@ -172,14 +172,21 @@ class _Model:
             self._wrong("cmd", f"{state}; write the command, for example {_EXAMPLE}")
         elif not argv[0]:
             self._wrong("cmd", "starts with an empty word; write the program first")
+        self._remark_on_shell("cmd", argv)
         return argv
 
     def _stop_argv(self) -> tuple[str, ...]:
         try:
-            return commands.split(self._section.cmd_stop)
+            argv = commands.split(self._section.cmd_stop)
         except ValueError as error:
             self._wrong("cmdStop", f"cannot be split: {str(error).lower()}; close it, or escape it")
             return ()
+        self._remark_on_shell("cmdStop", argv)
+        return argv
+
+    def _remark_on_shell(self, key: str, argv: tuple[str, ...]) -> None:
+        if told := commands.meant_for_a_shell(argv):
+            self._problems.remark(("models", self._name, key), told)
 
     def _upstream(self, argv: tuple[str, ...]) -> str:
         proxy = self._section.proxy

@@ -2,7 +2,15 @@
 
 import pytest
 
-from qmsup.config.commands import fits_itself, gets_port, guess_kind, own_port, slots, split
+from qmsup.config.commands import (
+    fits_itself,
+    gets_port,
+    guess_kind,
+    meant_for_a_shell,
+    own_port,
+    slots,
+    split,
+)
 from qmsup.spec import Kind
 
 SPLITS: dict[str, tuple[str, tuple[str, ...]]] = {
@@ -122,3 +130,38 @@ def test_other_programs_do_not_but_for_an_sd_server_that_is_told_to() -> None:
     assert fits_itself(["sd-server", "--auto-fit"], [], Kind.SD_SERVER)
     assert not fits_itself(["sd-server"], [], Kind.SD_SERVER)
     assert not fits_itself(["docker", "--fit", "on"], [], Kind.GENERIC)
+
+
+@pytest.mark.parametrize(
+    ("cmd", "sign"),
+    [
+        ("a --port 1 | tee log", "|"),
+        ("a && b", "&&"),
+        ("a -m x &", "&"),
+        ("a ; b", ";"),
+        ("a > log 2>&1", ">"),
+        ("a -m x 2>&1", "2>&1"),
+        ("a >>/var/log/a.log", ">>"),
+        ("a < b", "<"),
+        ("a -m ~/m.gguf", "~"),
+        ("$HOME/bin/a", "$HOME"),
+        ("docker run -v $PWD/x:/x a", "$PWD"),
+        ("a -m $HOME", "$HOME"),
+        ("sh -c 'a > log' && b", None),
+        ("/bin/bash -c 'a' ~/x", None),
+        ("ssh box a -m ~/m.gguf", None),
+        ("a -r '<|im_end|>' -p 'b & c' --x '> y' --glob *~ --tag ~x --cost $5 --template '$USERS'", None),
+        ("a -m /m.gguf --api-key A=b", None),
+        ("", None),
+    ],
+)  # fmt: skip
+def test_what_only_a_shell_understands_is_found(cmd: str, sign: str | None) -> None:
+    told = meant_for_a_shell(split(cmd))
+
+    assert (told is None) if sign is None else (told or "").startswith(f"holds {sign}, which ")
+
+
+def test_a_variable_before_the_program_is_found_and_its_value_not_told() -> None:
+    told = meant_for_a_shell(split("API_KEY=sk-abc llama-server"))
+
+    assert told == "starts with API_KEY=, which is taken for the program; write it in env"

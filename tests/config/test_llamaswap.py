@@ -268,6 +268,15 @@ def test_a_command_that_is_told_no_port_is_remarked() -> None:
     ]
 
 
+def test_what_is_meant_for_a_shell_is_remarked() -> None:
+    told = remarks("models: {m: {cmd: llama-server > log, cmdStop: stop || true}}")
+
+    assert [each.partition(", ")[0] for each in told] == [
+        "1: models.m.cmd: holds >",
+        "1: models.m.cmdStop: holds ||",
+    ]
+
+
 M = "models: {m: {cmd: llama-server, aliases: [al]}}\n"
 
 WRONG = {
