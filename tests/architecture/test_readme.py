@@ -11,7 +11,7 @@ import pytest
 from tests.support.tree import ROOT
 
 README = (ROOT / "README.md").read_text()
-SCRIPTS = sorted(set(re.findall(r"(?<![\w/])scripts/\w+", README)))
+SCRIPTS = sorted(set(re.findall(r"(?<![\w/])scripts/\w+\b(?!\.)", README)))
 LINKS = sorted(set(re.findall(r"\]\((?!https?:|#)([^)#]+)", README)))
 VERBS = sorted(set(re.findall(r"^\$? *qmsup (\w+)", README, re.MULTILINE)))
 
