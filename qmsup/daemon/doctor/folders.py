@@ -1,5 +1,6 @@
 """The folders: whether they can be written, have room, are closed to others, and are short enough for a socket."""
 
+import contextlib
 import os
 import shutil
 import tempfile
@@ -8,6 +9,7 @@ from pathlib import Path
 
 from qmsup import places
 from qmsup.daemon.doctor.box import Box
+from qmsup.daemon.doctor.closed import as_its_owner, closed_above
 from qmsup.daemon.doctor.finding import Check, Finding
 from qmsup.daemon.folders import SOCKET_PATH_MAX
 from qmsup.daemon.in_the_way import in_the_way
@@ -27,8 +29,9 @@ def look(_box: Box) -> Iterator[Finding]:
     yield from _folder("QMSUP_RUNTIME_DIR", places.runtime_dir(), _WHY_RUNTIME)
     yield from _folder("QMSUP_STATE_DIR", places.state_dir(), _WHY_STATE)
     yield from _socket(places.scheduler_socket())
-    for obstacle in in_the_way():
-        yield _check.bad(str(obstacle.path), obstacle.says, obstacle.do)
+    with contextlib.suppress(PermissionError):  # a folder that is another user's, as was said above
+        for obstacle in in_the_way():
+            yield _check.bad(str(obstacle.path), obstacle.says, obstacle.do)
 
 
 def _folder(variable: str, folder: Path, why_closed: str) -> Iterator[Finding]:
@@ -43,7 +46,7 @@ def _folder(variable: str, folder: Path, why_closed: str) -> Iterator[Finding]:
         yield _check.bad(
             str(folder),
             f"user {os.getuid()} cannot write to {there}: {why}",
-            f"mend that, or {elsewhere}",
+            f"{as_its_owner(there) if folder == there else 'mend that'}, or {elsewhere}",
         )
         return
     yield from _room(folder, there, elsewhere)
@@ -89,7 +92,8 @@ def _why_not(folder: Path) -> str:
 
 
 def _nearest(folder: Path) -> Path:
-    """It, or the nearest folder above it that is there."""
+    """It, or the nearest folder above it that is there and can be seen."""
+    folder = closed_above(folder) or folder
     while not folder.exists() and folder != folder.parent:
         folder = folder.parent
     return folder

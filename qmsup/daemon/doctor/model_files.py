@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from qmsup.daemon.doctor.box import Box
+from qmsup.daemon.doctor.closed import closed_above
 from qmsup.daemon.doctor.finding import Check, Finding
 from qmsup.daemon.doctor.gguf import head_of
 from qmsup.errors import key_text
@@ -69,6 +70,12 @@ def is_quantised(model: ModelSpec) -> bool:
 
 def _trouble(model: ModelSpec, flag: str, path: Path) -> Finding | None:
     correct = f"correct {flag} in models.{key_text(model.id)}.cmd"
+    if closed := closed_above(path):
+        return _check.bad(
+            str(path),
+            f"{model.id} wants it, and user {os.geteuid()} may not look into {closed}",
+            "run this as the user that qmsup runs as; if that is who you are, chmod +x the folder",
+        )
     if not path.exists():
         says = f"{model.id} wants it, and it is not there"
         return _check.bad(str(path), says, f"{correct}{_why_not_found(path)}")

@@ -10,6 +10,7 @@ from pathlib import Path, PurePath
 from qmsup.daemon.doctor import asking, cpu
 from qmsup.daemon.doctor.asking import Heard
 from qmsup.daemon.doctor.box import Box
+from qmsup.daemon.doctor.closed import closed_above
 from qmsup.daemon.doctor.finding import Check, Finding
 from qmsup.daemon.doctor.model_files import is_quantised
 from qmsup.errors import ChildError, key_text
@@ -50,7 +51,13 @@ def look(box: Box) -> Iterator[Finding]:
 def _of(program: str, env: Mapping[str, str], models: Sequence[ModelSpec]) -> Iterator[Finding]:
     keys = ", ".join(f"models.{key_text(model.id)}.cmd" for model in models[:3])
     path = _found(program, env)
-    if path is None or not path.exists():
+    if path is not None and (closed := closed_above(path)):
+        yield _check.bad(
+            program,
+            f"user {os.geteuid()} may not look into {closed}",
+            f"run this as the user that qmsup runs as; if that is who you are, correct the path in {keys}",
+        )
+    elif path is None or not path.exists():
         where = f"there is no {program}" if "/" in program else "it is not on the PATH"
         yield _check.bad(program, where, f"install it, or correct the path in {keys}")
     elif path.is_dir() or not os.access(path, os.X_OK):
@@ -68,7 +75,7 @@ def _of(program: str, env: Mapping[str, str], models: Sequence[ModelSpec]) -> It
     elif missing := _missing_interpreter(path):
         yield _check.bad(
             program,
-            f"its first line names {missing}, which is not there",
+            f"its first line names {missing}, which is not there, or not for user {os.geteuid()}",
             "install that, or correct the line",
         )
     else:
@@ -170,12 +177,16 @@ def machine_of(path: Path) -> str | None:
 
 
 def _missing_interpreter(path: Path) -> str | None:
-    with path.open("rb") as file:
-        first = file.readline(256)
+    try:
+        with path.open("rb") as file:
+            first = file.readline(256)
+    except OSError:
+        return None  # what may be executed need not be readable
     if not first.startswith(b"#!"):
         return None
     words = first[2:].split()
     if not words:
         return "nothing"
     name = os.fsdecode(words[0])
-    return None if Path(name).exists() else name
+    interpreter = Path(name)
+    return None if closed_above(interpreter) is None and interpreter.exists() else name

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from qmsup import places
 from qmsup.daemon.doctor.box import Box
+from qmsup.daemon.doctor.closed import as_its_owner, closed_above
 from qmsup.daemon.doctor.finding import Check, Finding
 from qmsup.processes import procfs
 
@@ -19,6 +20,12 @@ def look(_box: Box) -> Iterator[Finding]:
     socket = places.scheduler_socket()
     if pid is not None:
         yield _check.ok(f"pid {pid}", f"runs on {places.state_dir()}")
+    elif closed := closed_above(socket):
+        yield _check.warn(
+            str(closed),
+            f"user {os.geteuid()} may not look into it, so one may run there",
+            f"{as_its_owner(closed)}, or set QMSUP_RUNTIME_DIR to that of the scheduler meant",
+        )
     elif socket.is_socket():
         yield _check.warn(
             str(socket),

@@ -1,8 +1,5 @@
 """The folders, in every state that has been somebody's trouble."""
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,21 +8,7 @@ from qmsup import places as where
 from qmsup.daemon.doctor.box import Box
 from qmsup.daemon.doctor.folders import look
 from tests.support.doctoring import graded
-
-NOBODY = 65534
-
-
-@contextmanager
-def as_nobody() -> Iterator[None]:
-    """Root may write anywhere; others are who a mode is for."""
-    if os.getuid() != 0:
-        yield
-        return
-    os.seteuid(NOBODY)
-    try:
-        yield
-    finally:
-        os.seteuid(0)
+from tests.support.users import as_nobody
 
 
 def test_folders_that_are_there_and_that_will_be_made_are_well(places: Path) -> None:

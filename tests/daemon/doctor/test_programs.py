@@ -14,6 +14,7 @@ from qmsup.daemon.doctor.programs import look, machine_of
 from qmsup.units import Seconds
 from tests.support.doctoring import box_with, graded, model, script
 from tests.support.models import llama_server, tiny_model
+from tests.support.users import as_nobody
 
 
 def finding_of(*argv: str | Path) -> Finding:
@@ -144,3 +145,10 @@ def test_the_real_llama_server_tells_what_it_was_built_for() -> None:
 
 def test_a_model_that_cannot_be_spelled_out_is_bad() -> None:
     assert graded(look(box_with(model()))) == [("bad", "m")]
+
+
+def test_what_may_be_executed_and_not_read_is_well(places: Path) -> None:
+    places.chmod(0o755)
+    program = script(places / "server", "#!/bin/sh\n", mode=0o711)
+    with as_nobody():
+        assert graded(look(box_with(model(program)))) == [("ok", str(program))]
