@@ -334,7 +334,7 @@ def test_logs_for_programs_are_objects(qmsup: Run) -> None:
 
 
 def test_logs_of_an_unknown_model_names_those_that_have_one(qmsup: Run) -> None:
-    assert "no model has one yet" in qmsup("logs", "chta").err
+    assert f"no model has a log yet in {where.state_dir()}" in qmsup("logs", "chta").err
     write_log("chat", "one\n")
 
     ended = qmsup("logs", "chta")
@@ -343,6 +343,13 @@ def test_logs_of_an_unknown_model_names_those_that_have_one(qmsup: Run) -> None:
     assert ended.err.startswith("qmsup: no log of 'chta' at ")
     assert "models with a log: chat (see" in ended.err
     assert ended.err.count("\n") == 1
+
+
+def test_where_no_model_has_a_log_all_logs_are_no_riddle(qmsup: Run) -> None:
+    ended = qmsup("logs")
+
+    assert (ended.code, ended.out) == (0, "")
+    assert f"in {where.state_dir()}, which QMSUP_STATE_DIR" in ended.err
 
 
 def test_logs_follow_one_until_interrupted(places: Path) -> None:

@@ -37,11 +37,14 @@ _NAMED_WITHIN = Seconds(2.0)
 def command(*, model: str | None, follow: bool, count: int, as_json: bool) -> None:
     """Show the end of a model's log, or of each model's.
 
-    -n says how many lines of it. With --json each line is an object with `model` and `line`.
+    -n says how many lines of it. With --json each line is an object with `model` and `line`. These are files of this
+    machine; a port of a box elsewhere has its own at /logs/stream/MODEL.
     """
     page = _Page(is_json=as_json, has_headers=model is None)
     chosen = None if model is None else _known(ModelId(model), may_come=follow)
     followers: dict[ModelId, Follower] = {}
+    if chosen is None and not _logged():
+        click.echo(_none_yet(), err=True)
     try:
         for each in _logged() if chosen is None else [chosen]:
             if follow:
@@ -101,8 +104,12 @@ def _known(name: ModelId, *, may_come: bool) -> ModelId:
         click.echo(f"{model} has no log yet: waiting for its first start", err=True)
         return model
     logged = _logged()
-    have = f"models with a log: {', '.join(logged)}" if logged else "no model has one yet"
+    have = f"models with a log: {', '.join(logged)}" if logged else _none_yet()
     raise click.UsageError(f"no log of {name!r} at {path}; {have}")
+
+
+def _none_yet() -> str:
+    return f"no model has a log yet in {places.state_dir()}, which QMSUP_STATE_DIR must name as it does for `qmsup serve`"
 
 
 def _named(name: str) -> ModelId | None:
