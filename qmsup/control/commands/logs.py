@@ -109,7 +109,7 @@ def _known(name: ModelId, *, may_come: bool) -> ModelId:
 
 
 def _none_yet() -> str:
-    return f"no model has a log yet in {places.state_dir()}, which QMSUP_STATE_DIR must name as it does for `qmsup serve`"
+    return f"no model has a log yet in {places.state_dir()}, which QMSUP_STATE_DIR must name as for `qmsup serve`"
 
 
 def _named(name: str) -> ModelId | None:
