@@ -79,8 +79,8 @@ def test_a_models_own_port_that_its_child_of_before_has_is_left_to_the_next_sche
         its_own = replace(model("llama-server", name=gone.model), upstream=at)
 
         assert list(look(box_with(its_own))) == []
-        anothers = replace(model("llama-server", name="other"), upstream=at)
-        assert graded(look(box_with(anothers))) == [("bad", str(port))]
+        strange = replace(model("llama-server", name="other"), upstream=at)
+        assert graded(look(box_with(strange))) == [("bad", str(port))]
 
 
 def test_a_models_own_port_that_another_has_is_bad(places: Path) -> None:
