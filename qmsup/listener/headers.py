@@ -78,13 +78,19 @@ def upstream_head(environ: Environ, target: str, length: int | None) -> bytes:
 
 
 def wish(environ: Environ, key: str) -> Seconds | None:
-    """A time in ms from a header, as seconds: 0 = off; None when absent, negative, or no whole number."""
+    """A time in ms from a header, as seconds: 0 = off; None when absent or empty.
+
+    Raises:
+        RequestError: It is no whole number: to go by another time than the client meant helps nobody.
+    """
     text = environ.get(key)
-    if not text:
+    if not text or not (text := text.strip()):
         return None
-    text = text.strip()
     if not (text.isascii() and text.isdigit()):
-        return None
+        name = key.removeprefix("HTTP_").replace("_", "-").title().replace("X-Qm", "X-QM")
+        raise _bad(
+            f"the header {name} takes a whole number of milliseconds, such as 1500; 0 = none"
+        )
     return seconds_from_ms(_MAX_MS if len(text) > _MAX_DIGITS else min(int(text), _MAX_MS))
 
 
