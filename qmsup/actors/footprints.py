@@ -15,7 +15,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from qmsup.core.scheduling.effects import Remember
-from qmsup.core.scheduling.events import SeenBy
+from qmsup.core.scheduling.memory_events import SeenBy
 from qmsup.core.vram.load_log import LARGEST
 from qmsup.units import MiB
 

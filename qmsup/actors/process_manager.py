@@ -30,13 +30,12 @@ from qmsup.core.lifecycle.timers import Limits
 from qmsup.core.scheduling.effects import AbortStart, EnsureReady, Stop
 from qmsup.core.scheduling.events import (
     Event,
-    FootprintMeasured,
     ProcessFailed,
     ProcessReady,
     ProcessStarting,
     ProcessStopped,
-    SeenBy,
 )
+from qmsup.core.scheduling.memory_events import FootprintMeasured, SeenBy
 from qmsup.ids import Incarnation
 from qmsup.log import Log
 from qmsup.places import log_file

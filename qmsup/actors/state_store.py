@@ -19,7 +19,7 @@ from qmsup.actors.finished import Row
 from qmsup.actors.inbox import PollingInbox, TimeIsUp
 from qmsup.actors.state_file import is_damaged, open_state, set_aside
 from qmsup.core.scheduling.effects import Remember
-from qmsup.core.scheduling.events import FootprintMeasured
+from qmsup.core.scheduling.memory_events import FootprintMeasured
 from qmsup.log import Log
 from qmsup.spec import ModelSpec
 from qmsup.units import Seconds

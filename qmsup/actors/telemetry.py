@@ -16,9 +16,9 @@ from qmsup.actors import mishaps
 from qmsup.actors.inbox import PollingInbox, TimeIsUp
 from qmsup.actors.sampling import Sampled, Sampler, SampleReader
 from qmsup.actors.sightings import Kept, LookedAt, MemorySeen, ReadNow, Watched, WatchOnly
-from qmsup.core.scheduling.events import (
+from qmsup.core.scheduling.events import Event
+from qmsup.core.scheduling.memory_events import (
     CeilingChanged,
-    Event,
     FootprintMeasured,
     MemoryRead,
     MemoryReturned,

@@ -9,7 +9,7 @@ from qmsup.actors import footprints
 from qmsup.actors.footprints import find, keep, key_of
 from qmsup.actors.state_file import open_state
 from qmsup.core.scheduling.effects import Remember
-from qmsup.core.scheduling.events import SeenBy
+from qmsup.core.scheduling.memory_events import SeenBy
 from qmsup.ids import EventNumber, ModelId
 from qmsup.units import MiB
 

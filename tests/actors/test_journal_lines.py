@@ -10,20 +10,22 @@ from qmsup.actors import journal_lines
 from qmsup.actors.journal_lines import Header, LineWriter, is_header, is_kept, read
 from qmsup.core.scheduling.effects import ArmWake, LineMoved, Remember
 from qmsup.core.scheduling.events import (
-    CeilingChanged,
     ConfigApplied,
     Event,
-    FootprintMeasured,
     LeaseReleased,
     ListenerJoined,
     LiveLease,
-    MemoryReturned,
     Outcome,
     RequestArrived,
-    SeenBy,
     Use,
 )
 from qmsup.core.scheduling.lasting import UseLasted
+from qmsup.core.scheduling.memory_events import (
+    CeilingChanged,
+    FootprintMeasured,
+    MemoryReturned,
+    SeenBy,
+)
 from qmsup.core.scheduling.stories import Turn
 from qmsup.ids import EventNumber, Incarnation, LeaseId, ListenerName, ModelId, RequestId, WorkerId
 from qmsup.units import MiB, Seconds

@@ -13,7 +13,7 @@ from qmsup.actors.job_desk import JobDesk
 from qmsup.actors.orders import Orders
 from qmsup.actors.tree import ProcessTree, end_actors
 from qmsup.core.scheduling import effects as do
-from qmsup.core.scheduling.events import SeenBy
+from qmsup.core.scheduling.memory_events import SeenBy
 from qmsup.errors import Code, Refusal
 from qmsup.ids import Epoch, EventNumber, ModelId, RequestId, WorkerId
 from qmsup.spec import Spec

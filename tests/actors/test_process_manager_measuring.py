@@ -9,12 +9,8 @@ import pytest
 
 from qmsup.actors.process_manager import ProcessManager
 from qmsup.core.scheduling.effects import EnsureReady, Stop
-from qmsup.core.scheduling.events import (
-    FootprintMeasured,
-    ProcessReady,
-    ProcessStopped,
-    SeenBy,
-)
+from qmsup.core.scheduling.events import ProcessReady, ProcessStopped
+from qmsup.core.scheduling.memory_events import FootprintMeasured, SeenBy
 from qmsup.ids import EventNumber, Incarnation, ModelId
 from qmsup.processes.ports import PortPool
 from qmsup.spec import ModelSpec

@@ -6,7 +6,7 @@ from pathlib import Path
 from qmsup.actors.state_store import StateOnDisk
 from qmsup.actors.tree import end_actors
 from qmsup.core.scheduling.effects import Remember
-from qmsup.core.scheduling.events import SeenBy
+from qmsup.core.scheduling.memory_events import SeenBy
 from qmsup.ids import EventNumber, ModelId
 from qmsup.units import MiB
 from qmsup.wire.listening import Done

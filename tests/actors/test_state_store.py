@@ -12,7 +12,7 @@ from qmsup.actors import footprints, mishaps, state_store
 from qmsup.actors.state_store import StateOnDisk
 from qmsup.actors.tree import end_actors
 from qmsup.core.scheduling.effects import Remember
-from qmsup.core.scheduling.events import FootprintMeasured, SeenBy
+from qmsup.core.scheduling.memory_events import FootprintMeasured, SeenBy
 from qmsup.ids import EventNumber, ModelId
 from qmsup.spec import ModelSpec
 from qmsup.units import MiB, Seconds

@@ -13,7 +13,7 @@ from qmsup.actors import telemetry
 from qmsup.actors.sightings import Kept, LookedAt, MemorySeen, ReadNow, Watched, WatchOnly
 from qmsup.actors.telemetry import TelemetryActor
 from qmsup.actors.tree import end_actors
-from qmsup.core.scheduling.events import (
+from qmsup.core.scheduling.memory_events import (
     CeilingChanged,
     FootprintMeasured,
     MemoryRead,

@@ -11,7 +11,8 @@ from qmsup.actors.sightings import MemorySeen
 from qmsup.actors.tree import end_actors
 from qmsup.actors.watching import Watching
 from qmsup.core.scheduling.effects import ReadMemory
-from qmsup.core.scheduling.events import CeilingChanged, ProcessFailed, ProcessStarting, Woke
+from qmsup.core.scheduling.events import ProcessFailed, ProcessStarting, Woke
+from qmsup.core.scheduling.memory_events import CeilingChanged
 from qmsup.core.vram import cadence
 from qmsup.core.vram.sample import Sample
 from qmsup.ids import Incarnation, ModelId

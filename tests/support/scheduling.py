@@ -35,10 +35,8 @@ from qmsup.core.scheduling.effects import (
 )
 from qmsup.core.scheduling.events import (
     AskWithdrawn,
-    CeilingChanged,
     DrainAsked,
     Event,
-    FootprintMeasured,
     GrantAccepted,
     GrantDeclined,
     LeaseReleased,
@@ -48,8 +46,6 @@ from qmsup.core.scheduling.events import (
     ListenerLost,
     ListenerSuspected,
     LoadAsked,
-    MemoryRead,
-    MemoryReturned,
     Outcome,
     PinAsked,
     ProcessFailed,
@@ -62,6 +58,12 @@ from qmsup.core.scheduling.events import (
     ShutdownAsked,
     UnloadAsked,
     Woke,
+)
+from qmsup.core.scheduling.memory_events import (
+    CeilingChanged,
+    FootprintMeasured,
+    MemoryRead,
+    MemoryReturned,
 )
 from qmsup.core.scheduling.scheduler import Scheduler
 from qmsup.ids import (

@@ -14,17 +14,9 @@ from functools import partial
 from qmsup.core.scheduling import memory
 from qmsup.core.scheduling.claims import Closer
 from qmsup.core.scheduling.collisions import start_apart
-from qmsup.core.scheduling.events import (
-    CeilingChanged,
-    ConfigApplied,
-    DrainAsked,
-    Event,
-    FootprintMeasured,
-    MemoryReturned,
-    PinAsked,
-    UnloadAsked,
-)
+from qmsup.core.scheduling.events import ConfigApplied, DrainAsked, Event, PinAsked, UnloadAsked
 from qmsup.core.scheduling.line import Rank
+from qmsup.core.scheduling.memory_events import CeilingChanged, FootprintMeasured, MemoryReturned
 from qmsup.core.scheduling.records import Lease, Swap
 from qmsup.core.scheduling.state import State
 from qmsup.ids import LeaseId, ModelId, RequestId

@@ -9,16 +9,18 @@ from qmsup.core.eviction.budget import BudgetPolicy
 from qmsup.core.scheduling import memory
 from qmsup.core.scheduling.effects import Effect, EnsureReady, Grant, ReadMemory, Record, Stop
 from qmsup.core.scheduling.events import (
-    CeilingChanged,
     DrainAsked,
     Event,
-    FootprintMeasured,
     LeaseRenewed,
     LeaseRequested,
-    MemoryRead,
-    MemoryReturned,
     PinAsked,
     ReleaseAsked,
+)
+from qmsup.core.scheduling.memory_events import (
+    CeilingChanged,
+    FootprintMeasured,
+    MemoryRead,
+    MemoryReturned,
 )
 from qmsup.core.scheduling.scheduler import Scheduler
 from qmsup.core.scheduling.state import State

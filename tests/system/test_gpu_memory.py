@@ -11,7 +11,7 @@ import pytest
 import requests
 
 from qmsup.actors.replay import lives_in, replay
-from qmsup.core.scheduling.events import CeilingChanged
+from qmsup.core.scheduling.memory_events import CeilingChanged
 from tests.fakes.gpu import FakeCard, FakeGpu, State
 from tests.support.box import Box, fake, serving, until
 from tests.support.gpu import environment, holding

@@ -1,6 +1,6 @@
 """What is to be done. The scheduler returns these; an actor carries them out and decides nothing of its own."""
 
-from qmsup.core.scheduling.events import SeenBy
+from qmsup.core.scheduling.memory_events import SeenBy
 from qmsup.core.scheduling.messages import message
 from qmsup.errors import Refusal
 from qmsup.ids import AskId, EventNumber, Incarnation, LeaseId, ModelId, RequestId, WorkerId

@@ -7,7 +7,7 @@ by then counts. A load log tells of all that is set aside, so it counts as soon 
 
 from qmsup.core.scheduling import memory
 from qmsup.core.scheduling.effects import Remember
-from qmsup.core.scheduling.events import FootprintMeasured, SeenBy
+from qmsup.core.scheduling.memory_events import FootprintMeasured, SeenBy
 from qmsup.core.scheduling.records import Child, Model
 from qmsup.core.scheduling.residency import renew_policy
 from qmsup.core.scheduling.state import State

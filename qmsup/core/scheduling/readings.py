@@ -1,7 +1,7 @@
 """What is done about readings of the GPU memory. Each may help somebody who waits, or tell him that nothing will."""
 
 from qmsup.core.scheduling import footprints, memory, residency, shedding, swaps
-from qmsup.core.scheduling.events import CeilingChanged, MemoryReturned
+from qmsup.core.scheduling.memory_events import CeilingChanged, MemoryReturned
 from qmsup.core.scheduling.state import State
 from qmsup.core.scheduling.stock import Returning, Taking
 from qmsup.units import MiB, mib_from_gb

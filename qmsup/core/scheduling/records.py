@@ -9,9 +9,9 @@ from enum import StrEnum
 
 from qmsup.core.lifecycle.backoff import BackOff
 from qmsup.core.scheduling.deadlines import Alarm
-from qmsup.core.scheduling.events import SeenBy
 from qmsup.core.scheduling.holds import Conversation, Holds
 from qmsup.core.scheduling.line import Waiter
+from qmsup.core.scheduling.memory_events import SeenBy
 from qmsup.core.scheduling.stock import Guard, Looking, Memo, Returning, Taking
 from qmsup.ids import (
     AskId,

@@ -28,11 +28,9 @@ from qmsup.core.scheduling import (
 from qmsup.core.scheduling.effects import ArmWake, Effect
 from qmsup.core.scheduling.events import (
     AskWithdrawn,
-    CeilingChanged,
     ConfigApplied,
     DrainAsked,
     Event,
-    FootprintMeasured,
     GrantAccepted,
     GrantDeclined,
     LeaseReleased,
@@ -42,8 +40,6 @@ from qmsup.core.scheduling.events import (
     ListenerLost,
     ListenerSuspected,
     LoadAsked,
-    MemoryRead,
-    MemoryReturned,
     PinAsked,
     ProcessFailed,
     ProcessReady,
@@ -59,6 +55,12 @@ from qmsup.core.scheduling.events import (
 from qmsup.core.scheduling.inheritance import Recovered
 from qmsup.core.scheduling.lasting import UseLasted
 from qmsup.core.scheduling.line import Waiter
+from qmsup.core.scheduling.memory_events import (
+    CeilingChanged,
+    FootprintMeasured,
+    MemoryRead,
+    MemoryReturned,
+)
 from qmsup.core.scheduling.records import (
     Due,
     Ending,

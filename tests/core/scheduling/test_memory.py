@@ -8,7 +8,7 @@ import pytest
 
 from qmsup.core.scheduling import memory, views
 from qmsup.core.scheduling.effects import Refuse
-from qmsup.core.scheduling.events import FootprintMeasured
+from qmsup.core.scheduling.memory_events import FootprintMeasured
 from qmsup.core.scheduling.records import SwapPhase
 from qmsup.ids import Incarnation, ModelId
 from qmsup.spec import HoldOn, SchedulerSpec, Spec

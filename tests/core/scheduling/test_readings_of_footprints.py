@@ -2,7 +2,7 @@
 
 from qmsup.core.scheduling import views
 from qmsup.core.scheduling.effects import Effect, Remember
-from qmsup.core.scheduling.events import FootprintMeasured, SeenBy
+from qmsup.core.scheduling.memory_events import FootprintMeasured, SeenBy
 from qmsup.ids import Incarnation, ModelId
 from qmsup.units import MiB, Seconds
 from tests.support.scheduling import Desk, group, spec_of
