@@ -1,6 +1,7 @@
 """The command `qmsup`, also `python -m qmsup`. A verb's module is imported when the verb is used, and no sooner."""
 
 import logging
+import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -47,6 +48,8 @@ _VERBS = {
 }
 """Each verb, the module whose `command` it is, and its line in the list."""
 
+_STDERR = 2
+
 
 class _Verbs(click.Group):
     """Knows its commands by name and fetches them on demand, so that `qmsup ps` loads no web server."""
@@ -81,7 +84,18 @@ def cli() -> None:
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line and end the process."""
+    _open_what_is_closed()
     sys.exit(_guarded(lambda: cli.main(arguments, "qmsup", standalone_mode=False)))
+
+
+def _open_what_is_closed() -> None:
+    """Have descriptors 0 to 2, whoever closed them: a lock with such a number would be given what is said to people."""
+    while (fd := os.open(os.devnull, os.O_RDWR)) <= _STDERR:
+        os.set_inheritable(fd, True)  # noqa: FBT003 - the function's own signature
+    os.close(fd)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # as Python says that it was closed
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: PTH123, SIM115 - for as long as the process lives
 
 
 def _guarded(run: Callable[[], object]) -> int:

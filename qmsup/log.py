@@ -5,13 +5,19 @@
 
 import json
 import logging
+import os
+import select
+import stat
 import sys
 import time
+from typing import TextIO
 
 from typing_extensions import override
 
 _FIELDS = "qmsup_fields"
 _AT_ONCE = 10
+_PATIENCE_MS = 500
+"""For whoever reads the log. It is had once: who takes nothing is not waited for again until he does."""
 
 
 class _Ration:
@@ -116,6 +122,53 @@ class _JsonFormatter(logging.Formatter):
         return json.dumps(line, default=str)
 
 
+class _Stream(logging.StreamHandler[TextIO]):
+    """Writes to what is read slowly, or not at all, without waiting for it.
+
+    A pipe is full when its reader is frozen, a terminal takes nothing after Ctrl-S: whoever wrote to it then would be
+    frozen, too, and with it every stream, or every decision. What is left out is counted, and told when there is room.
+    Lines of several processes that come at the same moment may still fill a pipe between the look and the writing.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        super().__init__(stream)
+        self._poll = _poll_of(stream)
+        self._left_out = 0
+
+    @override
+    def emit(self, record: logging.LogRecord) -> None:
+        if not self._has_room():
+            self._left_out += 1
+            return
+        if self._left_out:
+            told, self._left_out = self._left_out, 0
+            because = "nobody took them: what reads this log was stopped, or is too slow"
+            super().emit(_record("log.left_out", lines=told, because=because))
+        super().emit(record)
+
+    def _has_room(self) -> bool:
+        return self._poll is None or bool(self._poll.poll(0 if self._left_out else _PATIENCE_MS))
+
+
+def _poll_of(stream: TextIO) -> "select.poll | None":
+    """Tells whether there is room; None = there always is, or nobody can tell."""
+    try:
+        fd = stream.fileno()
+        mode = os.fstat(fd).st_mode
+    except (OSError, ValueError):
+        return None
+    if not (stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode) or os.isatty(fd)):
+        return None
+    poll = select.poll()
+    poll.register(fd, select.POLLOUT)
+    return poll
+
+
+def _record(event: str, **fields: object) -> logging.LogRecord:
+    attributes = {"name": "qmsup.log", "levelno": logging.WARNING, "levelname": "WARNING"}
+    return logging.makeLogRecord({**attributes, "msg": event, _FIELDS: fields})
+
+
 def _text(value: object) -> str:
     text = f"{value:.3f}" if isinstance(value, float) else str(value)
     return json.dumps(text) if not text or any(c in text for c in ' \n\t"=') else text
@@ -124,7 +177,7 @@ def _text(value: object) -> str:
 def set_up(*, level: str = "info", style: str = "auto") -> None:
     """Send the process's log to stderr; `style` is `text`, `json`, or `auto` (text on a terminal)."""
     as_text = style == "text" or (style == "auto" and sys.stderr.isatty())
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _Stream(sys.stderr)
     handler.setFormatter(_TextFormatter() if as_text else _JsonFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]

@@ -1,5 +1,7 @@
 import json
 import logging
+import os
+import sys
 import time
 from collections.abc import Iterator
 
@@ -114,3 +116,36 @@ def test_without_a_terminal_lines_are_for_programs(capsys: pytest.CaptureFixture
     Log("core").info("started")
 
     assert json.loads(capsys.readouterr().err)["event"] == "started"
+
+
+def test_who_reads_no_more_holds_up_nobody_and_is_told_how_much_was_left_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(reading, "rb", buffering=0) as pipe, os.fdopen(writing, "w") as stream:
+        monkeypatch.setattr(sys, "stderr", stream)
+        log.set_up(style="text")
+        written = Log("relay")
+
+        for _ in range(2000):
+            written.info("request", path="x" * 200)  # 400 kB; a pipe holds 64
+        taken = pipe.read(1024 * 1024).count(b"\n")
+        written.info("request")
+        left_out, last = pipe.read(4096).decode().splitlines()
+
+    assert f"log.left_out lines={2000 - taken} because=" in left_out
+    assert last.endswith("request")
+    assert 0 < taken < 2000
+
+
+def test_a_reader_that_is_gone_is_no_harm(monkeypatch: pytest.MonkeyPatch) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    stream = os.fdopen(writing, "w")
+    monkeypatch.setattr(sys, "stderr", stream)
+    log.set_up(style="text")
+
+    Log("relay").info("request")
+
+    with pytest.raises(BrokenPipeError):
+        stream.close()

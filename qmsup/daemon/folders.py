@@ -1,5 +1,6 @@
 """The folders a daemon needs, made before anything else."""
 
+import contextlib
 import errno
 from pathlib import Path
 
@@ -18,14 +19,21 @@ def make_folders() -> None:
         ConfigError: one cannot be made or used, and the text says which variable moves it; or one problem for each
             thing that is in the way.
     """
+    made: list[Path] = []
     for variable, folder in (
         ("QMSUP_RUNTIME_DIR", places.runtime_dir()),
         ("QMSUP_STATE_DIR", places.state_dir()),
     ):
         try:
+            is_new = not folder.exists()
             places.make_private(folder)
+            if is_new:
+                made.append(folder)
             _try_to_write(folder)
         except OSError as error:
+            for empty in made:  # what cannot start leaves nothing behind
+                with contextlib.suppress(OSError):
+                    empty.rmdir()
             why = "it is no folder" if isinstance(error, FileExistsError) else error.strerror
             message = f"cannot use {folder} ({why}): set {variable} to a folder of yours"
             raise ConfigError((message,)) from None

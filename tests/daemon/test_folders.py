@@ -46,6 +46,17 @@ def test_a_folder_under_a_file_cannot_be_made(
     monkeypatch.setenv("QMSUP_STATE_DIR", str(places / "file" / "state"))
 
     assert "(Not a directory): set QMSUP_STATE_DIR" in refusal()
+    assert not (places / "run").exists()
+
+
+def test_a_folder_that_was_there_stays_when_the_other_cannot_be_made(
+    places: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (places / "run").mkdir()
+    monkeypatch.setenv("QMSUP_STATE_DIR", "/proc/self/state")
+
+    assert "set QMSUP_STATE_DIR" in refusal()
+    assert (places / "run").exists()
 
 
 def test_a_folder_that_cannot_be_written_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 import json
 import signal
 import socket
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -70,6 +71,22 @@ def test_a_listener_that_died_with_a_stream_gives_its_port_free() -> None:
         part(box, "listener", "main").kill()
 
         until(lambda: answers(box), within=20)
+
+
+def test_however_it_was_started_it_serves_and_starts_again_what_dies() -> None:
+    """With signals ignored, no room for its log, and nothing to read from and to write to."""
+
+    def command(_: Path) -> list[str]:
+        starting = "trap '' CHLD HUP; exec \"$0\" -m qmsup serve <&- >&- 2>/dev/full"
+        return ["bash", "-c", starting, sys.executable]
+
+    with serving({"m": fake()}, command=command) as box:
+        assert answers(box)
+        standard = Path(f"/proc/{part(box, 'scheduler').pid}/fd")
+        leads_to = [str((standard / str(number)).readlink()) for number in range(3)]
+        assert leads_to == ["/dev/null", "/dev/null", "/dev/full"]
+
+        box.kill_scheduler()
 
 
 def test_a_second_signal_makes_it_hurry() -> None:

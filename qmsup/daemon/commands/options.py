@@ -15,6 +15,10 @@ config_option = click.option(
 )
 
 
-def ignore_hang_up() -> None:
-    """Let no HUP end a process that does not listen to it yet: it reads its configuration in a moment anyway."""
+def begin_with_signals() -> None:
+    """Let no HUP end a process that does not listen to it yet: it reads its configuration in a moment anyway.
+
+    And have ends of children told, where whoever started this process ignores them, which is passed on.
+    """
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)

@@ -5,14 +5,14 @@ from pathlib import Path
 
 import click
 
-from qmsup.daemon.commands.options import config_option, ignore_hang_up
+from qmsup.daemon.commands.options import begin_with_signals, config_option
 
 
 @click.command(short_help="Run the scheduler process alone.")
 @config_option
 def command(config: Path) -> None:
     """Run the scheduler process alone, for a supervisor that runs the listeners beside it."""
-    ignore_hang_up()
+    begin_with_signals()
     import qmsup.config
     from qmsup.daemon.main import run_scheduler
 

@@ -1,11 +1,12 @@
 """`qmsup serve`: everything in one command."""
 
+import contextlib
 import sys
 from pathlib import Path
 
 import click
 
-from qmsup.daemon.commands.options import config_option, ignore_hang_up
+from qmsup.daemon.commands.options import begin_with_signals, config_option
 
 
 @click.command(short_help="Run everything: the scheduler and all listeners.")
@@ -16,7 +17,7 @@ def command(*, config: Path, watch: bool) -> None:
 
     Ctrl-C or TERM stops all, the models too; a second one at once. HUP reloads the configuration.
     """
-    ignore_hang_up()
+    begin_with_signals()
     import qmsup.config
     from qmsup import log
     from qmsup.daemon.exits import Exit
@@ -30,8 +31,15 @@ def command(*, config: Path, watch: bool) -> None:
     check_ports(spec)
     make_folders()
     for listener in spec.listeners.values():
-        click.echo(f"listener {listener.name}: http://{listener.host}:{listener.port}/v1", err=True)
+        _say(f"listener {listener.name}: http://{listener.host}:{listener.port}/v1")
     code = Serve(spec, config.resolve(), watch=watch).run()
     if code is Exit.UNUSABLE:
-        click.echo("qmsup: the scheduler cannot start: it says why above", err=True)
+        _say("qmsup: the scheduler cannot start: it says why above")
     sys.exit(code)
+
+
+def _say(text: str) -> None:
+    with contextlib.suppress(
+        OSError
+    ):  # a log on a full disk, a pipe without a reader: no reason not to serve
+        click.echo(text, err=True)
