@@ -5,7 +5,9 @@ Tests look after every step; the daemon does under `QMSUP_CHECK=1`. It walks eve
 
 from collections.abc import Iterable, Iterator
 
-from qmsup.core.scheduling import closers, law
+from qmsup.core.eviction.budget import BudgetPolicy
+from qmsup.core.eviction.pools import PoolsPolicy
+from qmsup.core.scheduling import closers, law, memory
 from qmsup.core.scheduling.admission import Waits, judge
 from qmsup.core.scheduling.claims import Closers
 from qmsup.core.scheduling.collisions import is_locked_out
@@ -46,6 +48,7 @@ def _problems(state: State, now: Seconds) -> Iterator[str]:
     yield from _of_waiting(state)
     yield from _of_closers(state)
     yield from _of_the_guard(state)
+    yield from _of_charges(state)
 
 
 def _of_leases(state: State) -> Iterator[str]:
@@ -179,6 +182,18 @@ def _of_a_model(state: State, model: Model) -> Iterator[str]:
     is_resident = model in state.residents
     if is_resident != (not model.is_gone or model.swap is not None):
         yield f"{model.id} is {'' if is_resident else 'not '}listed as resident"
+
+
+def _of_charges(state: State) -> Iterator[str]:
+    """A budget charges what runs by what it was started with."""
+    policy = state.policy
+    on_gpu = policy.gpu if isinstance(policy, PoolsPolicy) else policy
+    if not isinstance(on_gpu, BudgetPolicy):
+        return
+    for model in state.residents:
+        charged, size = on_gpu.charge_of(model.id), memory.size_of(state, model.running_spec)
+        if charged != size:
+            yield f"{model.id} runs with {size} MiB and is charged {charged} MiB"
 
 
 def _of_the_guard(state: State) -> Iterator[str]:

@@ -2,6 +2,7 @@
 
 from qmsup.core.scheduling import residency, ttl
 from qmsup.core.scheduling.events import PinAsked
+from qmsup.core.scheduling.records import Model
 from qmsup.core.scheduling.state import State
 from qmsup.core.scheduling.unknown import unknown_model
 
@@ -24,3 +25,10 @@ def asked(state: State, event: PinAsked) -> None:
         ttl.watch(state, model)
         state.stir_all()
     state.answer(event.ask, text=f"{model.id} is {word}")
+
+
+def end(state: State, model: Model) -> None:
+    """The configuration has the model no longer: nobody could unpin it, so whoever it keeps waiting would for ever."""
+    if model.is_pinned:
+        model.is_pinned = False
+        state.record("model.unpinned", model=model.id)

@@ -1,7 +1,7 @@
 """A new configuration. What runs keeps running; what is no longer named, or has no place, ends when it is idle."""
 
 from qmsup.core.eviction.policy import members_of
-from qmsup.core.scheduling import law, lending, residency, shedding, swaps, ttl, waiting
+from qmsup.core.scheduling import law, lending, pins, residency, shedding, swaps, ttl, waiting
 from qmsup.core.scheduling.records import Model
 from qmsup.core.scheduling.state import State
 from qmsup.core.scheduling.unknown import unknown_model
@@ -23,6 +23,7 @@ def applied(state: State, spec: Spec) -> None:
     for model in removed:
         model.is_removed = True
         model.group = former_groups.get(model.id)
+        pins.end(state, model)
     for new in spec.models.values():
         model = state.models.setdefault(new.id, Model(new.id, new))
         model.is_removed = False

@@ -14,13 +14,16 @@ from qmsup.ids import Incarnation
 
 def bring_up(state: State, model: Model) -> Incarnation:
     """Order a new start. If an older one is still stopping, the owner waits for that first."""
-    if model.child is not None:
-        model.leaving.add(model.child.incarnation)
+    former = model.child
+    if former is not None:
+        model.leaving.add(former.incarnation)
     incarnation = state.next_incarnation
     state.next_incarnation = Incarnation(incarnation + 1)
     model.child = Child(incarnation, model.spec, state.now, born=state.now)
     model.since = state.now
     state.settle(model)
+    if former is not None and former.spec is not model.spec:
+        renew_policy(state)
     state.emit(EnsureReady(cause=state.event, model=model.id, incarnation=incarnation))
     return incarnation
 

@@ -1,6 +1,7 @@
 """A state that contradicts itself is found, and told in words. Each case breaks one thing."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -13,8 +14,9 @@ from qmsup.core.scheduling.state import State
 from qmsup.core.vram.watchdog import Watch
 from qmsup.errors import InvariantBrokenError
 from qmsup.ids import Incarnation, LeaseId, ModelId, RequestId
-from qmsup.units import Seconds
-from tests.support.scheduling import WORKER, Desk, spec_of
+from qmsup.spec import GroupSpec, Pool
+from qmsup.units import MiB, Seconds
+from tests.support.scheduling import WORKER, Desk, group, spec_of
 
 A, B, C, X = (ModelId(m) for m in "abcx")
 RANK = Rank(Seconds(0.0), 1)
@@ -333,6 +335,22 @@ def test_nobody_waits_beside_a_box_where_nothing_happens() -> None:
     state.deadlines.cancel(state.listeners[WORKER].silence)
 
     with pytest.raises(InvariantBrokenError, match="nothing will happen"):
+        invariants.check(state, Seconds(0.0))
+
+
+@pytest.mark.parametrize(
+    "groups", [(), (group("cpu", "b", pool=Pool.RAM),)], ids=["one pool", "two pools"]
+)
+def test_what_runs_is_charged_by_what_it_was_started_with(groups: tuple[GroupSpec, ...]) -> None:
+    desk = Desk(spec_of("a b", sizes={"a": 6}, vram_budget=MiB(10), groups=groups))
+    desk.play("r1 asks a -> load a1, loading r1")
+    state = desk.scheduler.state
+    child = state.models[A].child
+    assert child is not None
+
+    child.spec = replace(child.spec, est_vram=MiB(2))
+
+    with pytest.raises(InvariantBrokenError, match="a runs with 2 MiB and is charged 6 MiB"):
         invariants.check(state, Seconds(0.0))
 
 

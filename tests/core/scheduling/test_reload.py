@@ -251,3 +251,41 @@ def test_new_arguments_make_no_room_in_a_child_that_runs_with_older_ones() -> No
     assert (
         limit_after(told, has=3, slots=9, slots_from_child=False, argv=("child", "-np", "9")) == 3
     )
+
+
+def beside_a_restarted(*, was: int, now: int) -> str:
+    """A model of 5 MiB is asked for beside `a`, whose child was stopping when its size became another."""
+    desk = Desk(spec_of("a b", sizes={"a": was, "b": 5}, vram_budget=BUDGET))
+    desk.play("""
+        load x a   -> load a1
+        a1 ready   -> answer x done
+        unload y a -> stop a1
+        """)
+    apply(desk, spec_of("a b", sizes={"a": now, "b": 5}, vram_budget=BUDGET))
+    desk.play("""
+        r1 asks a -> load a2, loading r1
+        a1 gone   -> answer y done
+        a2 ready  -> grant r1
+        """)
+    return desk.say("r2 asks b")
+
+
+def test_what_starts_anew_while_it_stops_is_charged_by_what_it_starts_with() -> None:
+    assert beside_a_restarted(was=6, now=2) == "load b3, loading r2"
+    assert beside_a_restarted(was=2, now=6) == "r2 at 1"
+
+
+def test_a_pin_ends_with_the_model_it_is_on() -> None:
+    desk = Desk(spec_of("a b"))
+    desk.play("""
+        r1 asks a -> load a1, loading r1
+        a1 ready  -> grant r1
+        pin x a   -> answer x done
+        """)
+
+    apply(desk, spec_of("b"))
+    assert [r.decision for r in desk.records()] == ["model.unpinned", "config.applied"]
+    desk.play("""
+        r2 asks b -> r2 at 1
+        r1 ends   -> stop a1, loading r2
+        """)
