@@ -24,6 +24,7 @@ def bring_up(state: State, model: Model) -> Incarnation:
     state.settle(model)
     if former is not None and former.spec is not model.spec:
         renew_policy(state)
+        state.stir_all()  # it may take less than before, and leave room for others
     state.emit(EnsureReady(cause=state.event, model=model.id, incarnation=incarnation))
     return incarnation
 

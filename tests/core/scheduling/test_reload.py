@@ -275,6 +275,24 @@ def test_what_starts_anew_while_it_stops_is_charged_by_what_it_starts_with() -> 
     assert beside_a_restarted(was=2, now=6) == "r2 at 1"
 
 
+def test_what_starts_with_less_than_it_stops_with_makes_room_for_who_waits() -> None:
+    sizes = {"a": 6, "b": 4, "c": 2, "d": 4}
+    desk = Desk(spec_of("a b c d", sizes=sizes, vram_budget=MiB(12)))
+    desk.play("""
+        load x b   -> load b1
+        b1 ready   -> answer x done
+        load y a   -> load a2
+        a2 ready   -> answer y done
+        r1 asks d  -> stop b1, loading r1
+        unload z a -> stop a2
+        """)
+    apply(desk, spec_of("a b c d", sizes={**sizes, "a": 2}, vram_budget=MiB(12)))
+    desk.play("""
+        r2 asks c -> r2 at 1
+        r3 asks a -> load a3, loading r3, load c4, loading r2
+        """)
+
+
 def test_a_pin_ends_with_the_model_it_is_on() -> None:
     desk = Desk(spec_of("a b"))
     desk.play("""
