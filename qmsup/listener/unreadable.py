@@ -16,7 +16,7 @@ _SHOWN = 200
 _BAD = HTTPStatus.BAD_REQUEST
 _LINE = (
     "this port speaks plain HTTP/1.1: a request begins with `METHOD /path HTTP/1.1`,"
-    " and lines of `Name: value` follow"
+    " and at most 100 lines of `Name: value` follow"
 )
 _HEADER = "a header cannot be understood; write `Name: value`, each once and on one line"
 _CHUNKS = "the chunks of the request body are malformed"

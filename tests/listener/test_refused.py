@@ -54,12 +54,16 @@ def test_a_page_that_is_not_there_is_no_request_for_a_model() -> None:
     assert link.told == []
 
 
-def test_one_under_upstream_is() -> None:
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [("/upstream/no-such/props", 404), ("/route/no-such/props", 404), ("/slots", 400)],
+)
+def test_one_that_names_its_model_elsewhere_is(path: str, status: int) -> None:
     link = StandInLink()
 
-    call(app_of(MAIN, link), environ_of("GET", "/upstream/no-such/props"))
+    call(app_of(MAIN, link), environ_of("GET", path))
 
-    assert [told.status for told in link.told] == [404]
+    assert [told.status for told in link.told] == [status]
 
 
 def test_a_refusal_that_is_not_used_is_not_told_of_twice() -> None:

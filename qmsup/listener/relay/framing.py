@@ -233,9 +233,9 @@ def read_head(buffer: bytes, *, method: str, upgrades: bool = False) -> Head | i
     start = 0
     while True:
         stop = buffer.find(b"\r\n\r\n", start)
+        if (len(buffer) if stop < 0 else stop) - start > MAX_HEAD:
+            raise FramingError(f"the head of the answer is longer than {MAX_HEAD} bytes")
         if stop < 0:
-            if len(buffer) - start > MAX_HEAD:
-                raise FramingError(f"the head of the answer is longer than {MAX_HEAD} bytes")
             if not b"HTTP/1.".startswith(buffer[start : start + 7]):
                 raise FramingError("the answer is not HTTP/1")
             return start

@@ -79,6 +79,7 @@ BROKEN_HEADS = {
     "a code below 100": b"HTTP/1.1 099 Early\r\n\r\n",
     "another protocol": b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: h2c\r\n\r\n",
     "no end": b"HTTP/1.1 200 OK\r\nA: " + b"b" * MAX_HEAD,
+    "an end that comes late": b"HTTP/1.1 200 OK\r\nA: " + b"b" * MAX_HEAD + b"\r\n\r\n",
 }
 
 BROKEN_CHUNKS = {
