@@ -19,6 +19,7 @@ from typing_extensions import override
 from qmsup import places
 from qmsup.actors.enduring import Enduring, QuestionLost
 from qmsup.actors.inbox import PollingInbox
+from qmsup.actors.names import NameAgain, name_again
 from qmsup.ids import AskId, Epoch
 from qmsup.log import Log
 from qmsup.transport.feed import FeedSocket
@@ -141,6 +142,8 @@ class FeedActor(Enduring):
             self._publish(message)
         elif isinstance(message, _Greet) and self._socket is not None:
             self._socket.greet()
+        elif isinstance(message, NameAgain) and self._socket is not None:
+            name_again(places.feed_socket(), self._socket.name_again)
 
     @override
     def mend(self, message: object) -> None:

@@ -70,6 +70,12 @@ class Visitors:
         self._opens_at = None
         self._inbox.watch(self._door.fileno(), lambda: Turn(self._let_in))
 
+    def move(self, door: socket.socket) -> None:
+        """Let them in by another door; the former is to be closed after."""
+        self._inbox.forget(self._door.fileno())
+        self._door = door
+        self.open()
+
     @property
     def due(self) -> Seconds | None:
         """When `work` is wanted next."""

@@ -18,11 +18,12 @@ from urllib.parse import urlsplit
 import pykka
 from typing_extensions import override
 
+from qmsup import places
 from qmsup.actors import mishaps
 from qmsup.actors.inbox import PollingInbox, TimeIsUp
 from qmsup.actors.job_book import JobBook, JobRecord
 from qmsup.actors.job_calls import Calls, Ended, Turn
-from qmsup.actors.job_door import Visit, Visitor
+from qmsup.actors.job_door import Visit, Visitor, open_door
 from qmsup.actors.job_news import (
     BeginJob,
     ChildGone,
@@ -37,6 +38,7 @@ from qmsup.actors.job_news import (
 from qmsup.actors.job_rounds import Rounds
 from qmsup.actors.job_turns import Turns
 from qmsup.actors.job_visitors import Visitors
+from qmsup.actors.names import NameAgain, name_again
 from qmsup.errors import Code, Refusal
 from qmsup.ids import LeaseId, RequestId
 from qmsup.job_ids import job_id, job_path, new_lease_id
@@ -130,10 +132,12 @@ class JobWatcher(pykka.ThreadingActor):
         self._on_break()
 
     @override
-    def on_receive(self, message: JobNews | TimeIsUp | Turn) -> None:
+    def on_receive(self, message: JobNews | TimeIsUp | Turn | NameAgain) -> None:
         match message:
             case Turn():
                 self._do(message)
+            case NameAgain():
+                name_again(places.jobs_socket(), self._name_again)
             case LeaseGiven():
                 if not self._rounds.lease_given(message.lease):
                     self._send(message)
@@ -161,6 +165,15 @@ class JobWatcher(pykka.ThreadingActor):
         except Exception as error:  # noqa: BLE001 - one job's misfortune must not end all the others
             mishaps.note("jobs", "one of them", error)
             _log.exception_again("job.broken")
+
+    def _name_again(self) -> bool:
+        path = places.jobs_socket()
+        if path.exists():
+            return False
+        former, self._door = self._door, open_door(path)
+        self._visitors.move(self._door)
+        former.close()  # who stood before it comes again, by the other one
+        return True
 
     def _plan(self) -> None:
         times = (self._calls.due, self._rounds.due, self._visitors.due)

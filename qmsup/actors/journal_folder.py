@@ -1,5 +1,6 @@
 """The journal on disk: numbered segments of lines, the oldest removed when they grow past their bound."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
@@ -34,7 +35,7 @@ class JournalFolder:
             OSError: they could not be written, or not all of them; the next try begins a line of its own.
         """
         try:
-            if self._file is None or self._size >= self._segment:
+            if self._file is None or self._size >= self._segment or _is_removed(self._file):
                 self._begin()
             file = self._file
             assert file is not None, "a segment has been begun"
@@ -78,6 +79,10 @@ def lines_in(folder: Path) -> Iterator[bytes]:
     for path in places.journal_segments(folder):
         with path.open("rb") as file:
             yield from file
+
+
+def _is_removed(file: IO[bytes]) -> bool:
+    return os.fstat(file.fileno()).st_nlink == 0
 
 
 def _name(number: int) -> str:

@@ -26,6 +26,7 @@ from qmsup.actors.inbox import PollingInbox, TimeIsUp
 from qmsup.actors.job_desk import JobDesk
 from qmsup.actors.job_news import BeginJob, EndJob, KeepJob, KnownJobs
 from qmsup.actors.life import Life
+from qmsup.actors.names import NameAgain, name_again
 from qmsup.actors.orders import Orders
 from qmsup.actors.ownership import is_its_own
 from qmsup.actors.recovery import recovered
@@ -227,6 +228,8 @@ class SchedulerActor(pykka.ThreadingActor):
                 self._end()  # the tree ends then, and each manager its child
             case ReloadNow():
                 self._reload.begin(None)
+            case NameAgain():
+                name_again(places.scheduler_socket(), self._router.name_again)
             case _:
                 self._take_in(message)
         # First whoever waits for an answer, then who reads of it, and at last who wakes up a thread beside this one.

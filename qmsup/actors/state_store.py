@@ -91,6 +91,8 @@ class StateStore(Enduring):
         self._is_in_trouble = False
         self._owed: str | None = None
         """How things stand, as long as it is not on disk."""
+        self._standing: str | None = None
+        """The same, on disk or not."""
         self._added = _TRIMMED_AFTER
         """Rows of activity since the oldest were dropped; a former life may have left many."""
 
@@ -102,7 +104,11 @@ class StateStore(Enduring):
     @override
     def take(self, message: object) -> list[FootprintMeasured] | list[Row] | str:
         if isinstance(message, KeepStanding):
-            self._owed = message.text
+            self._owed = self._standing = message.text
+        if self._connection is not None and not self._path.exists():
+            self._close()  # somebody removed it: what is written to it is nowhere
+            self._owed = self._standing
+            _log.warning("state.removed", file=str(self._path), hint="a new one is begun")
         if self._owed is not None:  # where that breaks, it costs this message nothing
             self.attempt("how things stand", partial(self._keep_standing, self._owed))
         match message:

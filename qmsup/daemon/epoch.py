@@ -27,7 +27,18 @@ def next_epoch(state_dir: Path) -> Epoch:
             "epoch.unreadable", file=str(path), because="not a number; counting from 1 again"
         )
         last = 0
-    fresh, text = path.with_suffix(".new"), f"{last + 1}\n"
+    write_epoch(state_dir, Epoch(last + 1))
+    return Epoch(last + 1)
+
+
+def write_epoch(state_dir: Path, epoch: Epoch) -> None:
+    """Write down which one this is.
+
+    Raises:
+        OSError: it cannot be written.
+    """
+    path = state_dir / "epoch"
+    fresh, text = path.with_suffix(".new"), f"{epoch}\n"
     try:
         fresh.write_text(text)
         fresh.replace(path)
@@ -35,7 +46,6 @@ def next_epoch(state_dir: Path) -> Epoch:
         OSError
     ):  # a full disk has no room for a second file, but for this one's few bytes it has
         _overwrite(path, text)
-    return Epoch(last + 1)
 
 
 def _overwrite(path: Path, text: str) -> None:

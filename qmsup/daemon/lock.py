@@ -26,6 +26,7 @@ class SchedulerLock:
             LockedError: another process holds it; the text names its pid, and since when.
             OSError: the file cannot be made.
         """
+        self._path = path
         flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
         self._fd = os.open(path, flags, 0o600)
         try:
@@ -36,6 +37,13 @@ class SchedulerLock:
         own = f"{os.getpid()}\n".encode()
         os.pwrite(self._fd, own, 0)  # first: what is cut off a full disk's file may be gone at once
         os.ftruncate(self._fd, len(own))
+
+    def is_in_place(self) -> bool:
+        """Whether another process would find it: nobody has removed its file, or put another one there."""
+        try:
+            return os.path.samestat(self._path.stat(follow_symlinks=False), os.fstat(self._fd))
+        except OSError:
+            return False
 
     def release(self) -> None:
         """Let go early (tests; a process just ends)."""

@@ -13,6 +13,7 @@ from qmsup.actors.copies import Copy, keep_copy
 from qmsup.actors.life import Life
 from qmsup.actors.scheduler import SchedulerActor
 from qmsup.actors.signalled import reload_of, shutdown_of
+from qmsup.actors.sockets import are_named, name_again
 from qmsup.actors.tree import end_actors
 from qmsup.config import Configuration
 from qmsup.daemon.addresses import problems_with_control
@@ -20,6 +21,7 @@ from qmsup.daemon.adoption import take_over
 from qmsup.daemon.epoch import first_incarnation, next_epoch
 from qmsup.daemon.exits import Exit
 from qmsup.daemon.folders import make_folders
+from qmsup.daemon.holding import Hold
 from qmsup.daemon.lock import SchedulerLock, see_that_nobody_holds
 from qmsup.errors import ConfigError
 from qmsup.ids import Epoch, Incarnation
@@ -27,6 +29,10 @@ from qmsup.log import Log
 from qmsup.processes.child import Child
 from qmsup.telemetry.reading import Reader
 from qmsup.transport import context
+from qmsup.units import Seconds, ms_from_seconds
+
+_LOOK_EVERY = Seconds(2.0)
+"""How soon it is noticed that somebody removed our sockets or locks."""
 
 _log = Log("scheduler")
 
@@ -48,7 +54,7 @@ def run_scheduler(config: Configuration) -> Exit:
     see_that_nobody_holds()
     if problems := tuple(problems_with_control(spec.control)):
         raise ConfigError(problems)
-    locks, epoch, copy = _take_over(config.text)
+    hold, epoch, copy = _take_over(config.text)
     survivors = take_over(spec)
     life = Life(
         epoch=epoch,
@@ -69,13 +75,15 @@ def run_scheduler(config: Configuration) -> Exit:
     code = ending.wait(
         told_to_end=lambda again: shutdown_of(actor, at_once=again),
         told_to_reload=lambda: reload_of(actor),
+        look=lambda: hold.look(are_named=are_named, name_again=name_again),
     )
     have_ended = end_actors()
     if have_ended:
         context.destroy()  # the last words reach those who wait for them
-    places.scheduler_socket().unlink(missing_ok=True)  # ZeroMQ leaves it
-    for lock in locks:
-        lock.release()
+    if hold.has_sockets:
+        for socket in (places.scheduler_socket(), places.feed_socket()):
+            socket.unlink(missing_ok=True)  # ZeroMQ leaves it
+    hold.release()
     _log.info("scheduler.ended", code=int(code))
     if not have_ended:
         os._exit(code)  # the interpreter would wait for the thread that does not end
@@ -87,15 +95,16 @@ def _above(first: Incarnation, survivors: tuple[Child, ...]) -> Incarnation:
     return Incarnation(max([first, *(child.record.incarnation + 1 for child in survivors)]))
 
 
-def _take_over(text: str) -> tuple[tuple[SchedulerLock, ...], Epoch, Copy]:
+def _take_over(text: str) -> tuple[Hold, Epoch, Copy]:
     """Make the folders this process's own, and keep a copy of the configuration's text in that of the state.
 
     Raises:
         ConfigError: another scheduler has one, or nothing can be written there.
     """
     try:
-        locks = SchedulerLock(places.lock_file()), _sockets_lock()
-        return locks, next_epoch(places.state_dir()), keep_copy(text, places.config_copies())
+        state, sockets = SchedulerLock(places.lock_file()), _sockets_lock()
+        epoch = next_epoch(places.state_dir())
+        return Hold(state, sockets, epoch), epoch, keep_copy(text, places.config_copies())
     except OSError as error:
         message = (
             f"cannot write {error.filename or places.state_dir()} ({error.strerror}): make room there,"
@@ -145,16 +154,25 @@ class Ending:
             os.write(self._ringer, b"\0")
 
     def wait(
-        self, *, told_to_end: Callable[[bool], None], told_to_reload: Callable[[], None]
+        self,
+        *,
+        told_to_end: Callable[[bool], None],
+        told_to_reload: Callable[[], None],
+        look: Callable[[], None] = lambda: None,
     ) -> Exit:
         """The code, once it has been said.
 
         Args:
             told_to_end: called for each INT and TERM until then; True = not the first one.
             told_to_reload: called for each HUP.
+            look: called every two seconds while nobody says anything, until it is told to end.
         """
         is_told = False
         while not isinstance(said := self._next(), Exit):
+            if said is None:
+                if not is_told:
+                    look()
+                continue
             if said is signal.SIGHUP:
                 _log.info("scheduler.told_to_reload", signal=said.name)
                 told_to_reload()
@@ -164,10 +182,11 @@ class Ending:
             is_told = True
         return said
 
-    def _next(self) -> Exit | signal.Signals:
+    def _next(self) -> Exit | signal.Signals | None:
         while True:
             with contextlib.suppress(Empty):
                 return self._said.get_nowait()
-            self._poll.poll()
+            if not self._poll.poll(ms_from_seconds(_LOOK_EVERY)):
+                return None
             with contextlib.suppress(BlockingIOError):
                 os.read(self._bell, 4096)

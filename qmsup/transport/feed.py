@@ -10,6 +10,7 @@ import zmq
 from qmsup.ids import Epoch
 from qmsup.transport import context
 from qmsup.transport.doorkeeper import Doorkeeper, doorkeepers_of
+from qmsup.transport.naming import name_again
 from qmsup.units import Seconds, ms_from_seconds
 from qmsup.wire import feed
 from qmsup.wire.feed import Item
@@ -68,6 +69,7 @@ class FeedSocket:
         Raises:
             OSError: the address cannot be bound.
         """
+        self._endpoint = endpoint
         self._socket = context.new_socket(zmq.XPUB, endpoint)
         self._socket.setsockopt(zmq.LINGER, ms_from_seconds(context.LINGER))
         self._socket.setsockopt(zmq.SNDHWM, _KEPT)
@@ -84,6 +86,10 @@ class FeedSocket:
             for keeper in self.doorkeepers:
                 keeper.close()
             raise context.os_error(e, endpoint) from e
+
+    def name_again(self) -> bool:
+        """As RouterSocket's."""
+        return name_again(self._socket, self._endpoint)
 
     def fileno(self) -> int:
         """The descriptor to poll."""

@@ -8,6 +8,7 @@ import zmq
 from qmsup.log import Log
 from qmsup.transport import context
 from qmsup.transport.doorkeeper import Doorkeeper, doorkeepers_of
+from qmsup.transport.naming import name_again
 from qmsup.units import Seconds, ms_from_seconds
 
 PEER_BOUND = 50_000
@@ -67,6 +68,7 @@ class RouterSocket:
         Raises:
             OSError: the address cannot be bound.
         """
+        self._endpoint = endpoint
         self._socket = context.new_socket(zmq.ROUTER, endpoint)
         self._gathered: list[bytes] = []
         """For one peer, its identity first."""
@@ -91,6 +93,14 @@ class RouterSocket:
             for keeper in self.doorkeepers:
                 keeper.close()
             raise context.os_error(e, endpoint) from e
+
+    def name_again(self) -> bool:
+        """Be found in the folder again if somebody removed the socket's file; whether that was so.
+
+        Raises:
+            OSError: it cannot be made there.
+        """
+        return name_again(self._socket, self._endpoint)
 
     def fileno(self) -> int:
         """The descriptor to poll; see the class on how."""

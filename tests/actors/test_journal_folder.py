@@ -1,6 +1,7 @@
 """Segments on a real disk: bounded, torn, full."""
 
 import resource
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -46,6 +47,17 @@ def test_what_follows_a_torn_line_is_whole(tmp_path: Path) -> None:
     folder.close()
 
     assert [*lines_in(tmp_path)] == [b"whole\n", b"to\n", b"next\n"]
+
+
+def test_a_folder_that_was_removed_is_made_again(tmp_path: Path) -> None:
+    journal = JournalFolder(tmp_path / "journal")
+    journal.append(b"one\n")
+    shutil.rmtree(tmp_path / "journal")
+
+    journal.append(b"two\n")
+    journal.close()
+
+    assert [*lines_in(tmp_path / "journal")] == [b"two\n"]
 
 
 def test_other_files_are_left_alone(tmp_path: Path) -> None:

@@ -80,6 +80,25 @@ def test_a_damaged_file_is_set_aside_while_it_is_in_use(caplog: pytest.LogCaptur
     assert "state.set_aside" in caplog.messages
 
 
+def test_a_file_that_was_removed_is_begun_anew_with_how_things_stand(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    store = StateOnDisk()
+    store.keep_standing("as ever")
+    assert store.standing() == "as ever"
+    for path in where.state_dir().glob("state.db*"):
+        path.unlink()
+
+    store.remember(measured(CHAT, 750))
+    assert [event.peak for event in store.known_of([CHAT])] == [750]
+    end_actors()
+
+    later = StateOnDisk()
+    assert later.standing() == "as ever"
+    assert [event.peak for event in later.known_of([CHAT])] == [750]
+    assert "state.removed" in caplog.messages
+
+
 def test_a_folder_that_takes_nothing_is_told_of_once_and_tried_again(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
