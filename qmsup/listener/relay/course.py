@@ -64,12 +64,17 @@ class Course:
         self._tries = 0
         self._sending = None
 
-    def begin(self) -> Sending | None:
-        """Try the host: what is to be sent. None = the request has ended meanwhile."""
+    def begin(self, *, is_plain: bool = False) -> Sending | None:
+        """Try the host: what is to be sent. None = the request has ended meanwhile.
+
+        Args:
+            is_plain: the answer must not be compressed.
+        """
         if (order := self.order) is None:
             return None
         self._tries += 1
-        sending = self._sending = Sending(whole_head(order, self.remote, self.where), order.body)
+        head = whole_head(order, self.remote, self.where, is_plain=is_plain)
+        sending = self._sending = Sending(head, order.body)
         return sending
 
     @property

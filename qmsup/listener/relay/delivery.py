@@ -182,6 +182,10 @@ class Enclosed:
             self._reading.added(len(payload))
         self._collected += payload
         if len(self._collected) > _MAX_COLLECTED:
+            if not self._is_error:  # its start would look like the whole
+                raise FramingError(
+                    f"its answer is no event stream, and with more than {_MAX_COLLECTED} bytes too large to be made one"
+                )
             self._collected = self._collected[:_MAX_COLLECTED]
         self.is_complete = self._framing.ended
         return self.ending()
@@ -191,7 +195,9 @@ class Enclosed:
         if not self.is_complete:
             return b""
         event = self._event()
-        return chunk(event) + LAST_CHUNK if self._chunked else event
+        if not self._chunked:
+            return event
+        return chunk(event) + LAST_CHUNK if event else LAST_CHUNK
 
     def close(self) -> bytes | None:
         """Only an answer without length may end so."""
@@ -214,8 +220,10 @@ class Enclosed:
                 ),
                 named=self._names_errors,
             )
+        if not self._collected.strip():  # clients read JSON in every event
+            return b""
         name = ERROR_NAME if self._is_error and self._names_errors else b""
-        lines = self._collected.splitlines() or [b""]
+        lines = self._collected.splitlines()
         return name + b"".join(b"data: " + line + b"\n" for line in lines) + b"\n"
 
     def _has_error(self) -> bool:
@@ -240,7 +248,15 @@ def passing_on(
 def put_behind(
     head: Head, *, chunked: bool, reading: Reading | None, names_errors: bool
 ) -> Rewrapped | Enclosed:
-    """How an answer goes on with an event stream that has begun without it."""
+    """How an answer goes on with an event stream that has begun without it.
+
+    Raises:
+        FramingError: it cannot, since its client was not told that it is compressed.
+    """
+    if head.lines.is_encoded:
+        raise FramingError(
+            f"its answer ({head.lines.status}) is compressed, which was not asked for"
+        )
     is_error = head.lines.status not in _SUCCESS
     if head.lines.is_event_stream and not is_error:
         return Rewrapped(head.framing, is_event_stream=True, chunked=chunked, reading=reading)

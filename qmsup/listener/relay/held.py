@@ -226,7 +226,8 @@ class Held:
     # ---- the upstream's side
 
     def _connect(self) -> None:
-        if (sending := self.course.begin()) is None:  # ended meanwhile
+        sending = self.course.begin(is_plain=self._exchange.has_spoken)
+        if sending is None:  # ended meanwhile
             return
         upstream = self._upstream = Upstream(self._loop, self, sending)
         upstream.begin(self._home.names, self.course)

@@ -138,6 +138,11 @@ class Exchange:
         """The lease it has."""
         return self._granted
 
+    @property
+    def has_spoken(self) -> bool:
+        """Its client has heard something while it waited: what follows can be nothing but an event stream."""
+        return self._head_is_out
+
     # ---- while the child answers
 
     def receive(self, data: bytes) -> bytes:

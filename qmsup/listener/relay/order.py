@@ -1,5 +1,6 @@
 """What the WSGI app hands to the relay engine: the upstream request, and what to ask the scheduler for it."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import BinaryIO
@@ -8,6 +9,9 @@ from qmsup.ids import HostName, ModelId, RequestId, RouteName
 from qmsup.listener.outcome import Dialect
 from qmsup.listener.relay.secured import Tls
 from qmsup.units import Seconds
+
+_ENCODINGS = re.compile(rb"(?<=\n)Accept-Encoding:[^\n]*\n")
+"""The line of a head, as it is written here."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,14 +111,18 @@ class RelayOrder:
     """The client's `Origin`, for CORS headers on answers the engine writes itself."""
 
 
-def whole_head(order: RelayOrder, remote: Remote | None, upstream: str) -> bytes:
+def whole_head(
+    order: RelayOrder, remote: Remote | None, upstream: str, *, is_plain: bool = False
+) -> bytes:
     """The head of a request, with `Host` and the blank line that ends it.
 
     Args:
         order: what the app decided.
         remote: where it goes, if to another machine.
         upstream: `host:port` of a child, else.
+        is_plain: its answer must not be compressed, whatever the client understands.
     """
+    head = _ENCODINGS.sub(b"", order.head) if is_plain else order.head
     if remote is None:
-        return b"%bHost: %b\r\n\r\n" % (order.head, upstream.encode())
-    return b"%bHost: %b\r\n\r\n" % (remote.addressed(order.head), remote.host.encode())
+        return b"%bHost: %b\r\n\r\n" % (head, upstream.encode())
+    return b"%bHost: %b\r\n\r\n" % (remote.addressed(head), remote.host.encode())

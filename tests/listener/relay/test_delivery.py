@@ -5,7 +5,7 @@ import pytest
 from qmsup.errors import Code, Refusal
 from qmsup.listener.errors import sse_error
 from qmsup.listener.relay.delivery import Delivery, Enclosed, Passing, Rewrapped, chunk
-from qmsup.listener.relay.framing import Chunked, Counted, NoBody, UntilClose
+from qmsup.listener.relay.framing import Chunked, Counted, FramingError, NoBody, UntilClose
 from tests.support.upstreams import chunked
 
 LOST = Refusal(code=Code.UPSTREAM_FAILED, message="it died")
@@ -173,3 +173,16 @@ def test_an_enclosed_answer_that_breaks_is_an_error_too() -> None:
     assert Chunked().unwrap(
         Enclosed(Counted(1), status=200, is_error=False, chunked=True).break_off(sse_error(LOST))
     )
+
+
+def test_an_enclosed_answer_of_nothing_is_no_event() -> None:
+    for framing in (NoBody(), Counted(0)):
+        assert Enclosed(framing, status=204, is_error=False, chunked=False).ending() == b""
+        assert Enclosed(framing, status=204, is_error=False, chunked=True).ending() == b"0\r\n\r\n"
+
+
+def test_an_enclosed_answer_that_is_large_is_not_cut_as_if_it_were_whole() -> None:
+    delivery = Enclosed(UntilClose(), status=200, is_error=False, chunked=True)
+
+    with pytest.raises(FramingError, match="no event stream"):
+        delivery.feed(b"x" * 100_000)

@@ -3,6 +3,7 @@ import socket
 import tempfile
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -353,6 +354,28 @@ def test_a_waiting_stream_is_told_its_place_and_then_gets_its_answer(
     assert b"HTTP/1.1" not in rest
     assert rest.endswith(b"data: 1\n\n\r\n0\r\n\r\n")
     assert scheduler.hears(Done).outcome == "finished"
+
+
+@pytest.mark.parametrize("hears", [False, True])
+def test_who_has_heard_something_gets_nothing_compressed(both: Both, *, hears: bool) -> None:
+    engine, scheduler = both
+    asked_of_child: list[bytes] = []
+
+    def answer(to: socket.socket, request: bytes) -> None:
+        asked_of_child.append(request)
+        to.sendall(SSE_HEAD + chunked(b"data: 1\n\n"))
+
+    with upstream(answer) as child:
+        plain_order = order(streaming=True)
+        head = plain_order.head + b"Accept-Encoding: gzip\r\n"
+        client = engine.hold(replace(plain_order, head=head), keeps_alive=False)
+        asked = scheduler.hears(Ask)
+        if hears:
+            scheduler.say(Loading(request=asked.request))
+        scheduler.say(grant(asked, child.where))
+        assert b"data: 1" in read_all(client)
+
+    assert (b"Accept-Encoding" in asked_of_child[0]) is not hears
 
 
 def test_a_waiting_request_that_streams_nothing_hears_nothing(both: Both) -> None:

@@ -73,10 +73,6 @@ ANSWERS = {
         Outcome.FAILED,
     ),
     "an error status": (plain(CALL, status=b"500 Oops"), Outcome.FAILED),
-    "compressed": (
-        plain(gzip.compress(CALL), extra=b"Content-Encoding: gzip\r\n"),
-        Outcome.UNKNOWN,
-    ),
     "compressed by name alone": (
         plain(TEXT, extra=b"Content-Encoding: identity\r\n"),
         Outcome.FINISHED,
@@ -109,6 +105,15 @@ def test_any_split_reports_the_same(name: str, waited: bool, cuts: list[int]) ->
 
     for a, b in itertools.pairwise(places):
         ours.receive(answer[a:b])
+
+    assert (ours.phase, ours.outcome) == (Phase.DONE, outcome)
+
+
+@pytest.mark.parametrize(("waited", "outcome"), [(False, Outcome.UNKNOWN), (True, Outcome.FAILED)])
+def test_what_is_compressed_is_not_read(outcome: Outcome, *, waited: bool) -> None:
+    ours = exchange(waited=waited)
+
+    ours.receive(plain(gzip.compress(CALL), extra=b"Content-Encoding: gzip\r\n"))
 
     assert (ours.phase, ours.outcome) == (Phase.DONE, outcome)
 

@@ -1,5 +1,7 @@
 """How a request is addressed to a server on another machine."""
 
+from dataclasses import replace
+
 import pytest
 
 from qmsup.ids import HostName
@@ -41,3 +43,12 @@ def test_the_host_is_named_without_a_port_that_goes_without_saying(
     remote: Remote | None, where: str, host: bytes
 ) -> None:
     assert whole_head(order(), remote, where).endswith(b"\r\nHost: %b\r\n\r\n" % host)
+
+
+def test_what_must_not_be_compressed_is_asked_for_without_encodings() -> None:
+    asked = replace(order(), head=_HEAD + b"Accept-Encoding: gzip, br\r\nAccept-Language: de\r\n")
+
+    assert b"Accept-Encoding: gzip, br\r\n" in whole_head(asked, None, "a:1")
+    assert whole_head(asked, None, "a:1", is_plain=True) == (
+        _HEAD + b"Accept-Language: de\r\nHost: a:1\r\n\r\n"
+    )
