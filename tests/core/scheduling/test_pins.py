@@ -105,7 +105,7 @@ def test_story(story: Story) -> None:
 
 
 SIZES = {"a": 6, "b": 5, "c": 4, "d": 4}
-A, B, C, D = (ModelId(m) for m in "abcd")
+A, B, C, D, E = (ModelId(m) for m in "abcde")
 
 SPECS: dict[str, tuple[Callable[[], Spec], str]] = {
     "one group takes turns, so the pinned one blocks it": (lambda: spec_of("a b c"), "refuse"),
@@ -249,4 +249,21 @@ def test_a_pinned_model_that_is_loaded_refuses_who_waits_already() -> None:
         pin x c   -> answer x done
         r2 asks b -> r2 at 1
         r3 asks c -> load c2, loading r3, refuse r2 blocked_by_pin
+        """)
+
+
+def test_a_load_beside_which_a_pinned_model_would_have_to_stop_refuses_who_waits() -> None:
+    # Once c is there, e does best by keeping that instead of a.
+    sets = {"with a": AllOf((A, E)), "with c": AllOf((C, E)), "without e": AllOf((A, C, D))}
+    dear_c = MatrixSpec(sets=sets, costs={C: 5})
+    desk = Desk(spec_of("a c d e", matrix=dear_c))
+
+    desk.play("""
+        load x a  -> load a1
+        a1 ready  -> answer x done
+        pin y a   -> answer y done
+        r1 asks d -> load d2, loading r1
+        d2 ready  -> grant r1
+        r2 asks e -> r2 at 1
+        r3 asks c -> load c3, loading r3, refuse r2 blocked_by_pin
         """)
