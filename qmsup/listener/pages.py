@@ -3,6 +3,7 @@
 import json
 import time
 from collections.abc import Callable, Container, Mapping
+from contextlib import nullcontext
 from functools import partial
 
 from werkzeug.exceptions import MethodNotAllowed, NotFound
@@ -12,7 +13,7 @@ from werkzeug.wrappers import Response
 from qmsup import __version__
 from qmsup.errors import Code, Refusal, RequestError, SchedulerUnavailableError
 from qmsup.ids import ModelId, RouteName
-from qmsup.listener import event_page, jobs, log_pages
+from qmsup.listener import event_page, jobs, log_pages, long_asks
 from qmsup.listener.asking import Scheduler
 from qmsup.listener.auth import Access, Keys, is_of_this_machine
 from qmsup.listener.body import Environ
@@ -326,7 +327,8 @@ class Pages:
 
     def _ask(self, verb: str, args: Mapping[str, object], timeout: Seconds) -> object:
         try:
-            return self._link.ask(verb, args, timeout)
+            with nullcontext() if timeout <= _READ else long_asks.place():
+                return self._link.ask(verb, args, timeout)
         except SchedulerUnavailableError as error:
             raise RequestError(
                 Refusal(
