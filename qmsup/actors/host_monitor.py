@@ -1,11 +1,10 @@
-"""Looks at every host of the configuration once a second, in threads: one that hangs delays no other."""
+"""Looks at every host of the configuration once a second, each in a thread: one that hangs delays no other."""
 
 import contextlib
+import threading
 import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
 
 import pykka
 from typing_extensions import override
@@ -22,8 +21,6 @@ from qmsup.units import Seconds
 from qmsup.upstream.host_look import Looker
 
 _EVERY = Seconds(1.0)
-_THREADS = 16
-"""Hosts that hang hold one each, for seconds."""
 
 _log = Log("hosts")
 
@@ -61,7 +58,6 @@ class HostMonitor(Enduring):
         self._inbox = self.actor_inbox
         self._report = report
         self._watched: dict[HostName, _Watched] = {}
-        self._pool = ThreadPoolExecutor(_THREADS, thread_name_prefix="host")
         self._first = hosts
 
     @staticmethod
@@ -76,8 +72,6 @@ class HostMonitor(Enduring):
 
     @override
     def on_stop(self) -> None:
-        # Those that wait for an answer end with it: in a few seconds at most.
-        self._pool.shutdown(wait=False, cancel_futures=True)
         self._inbox.close()
 
     @override
@@ -109,9 +103,14 @@ class HostMonitor(Enduring):
     def _look_at_all(self) -> None:
         for watched in self._watched.values():
             if not watched.is_asked:
-                looking = self._pool.submit(watched.looker.look)
+                # Nobody waits for it at the end of the process: a name may take a minute to be looked up.
+                threading.Thread(
+                    target=_look,
+                    args=(watched.looker, self.actor_ref.tell),
+                    name=f"host {watched.spec.name}",
+                    daemon=True,
+                ).start()
                 watched.is_asked = True
-                looking.add_done_callback(partial(_tell, self.actor_ref.tell, watched.looker))
         self._inbox.wake_at(_soon() if self._watched else None)
 
     def _take(self, looked: _Looked) -> None:
@@ -137,15 +136,13 @@ def _soon() -> Seconds:
     return Seconds(time.monotonic() + _EVERY)
 
 
-def _tell(tell: Callable[[_Looked], None], looker: Looker, done: Future[Sight]) -> None:
-    """In the pool's thread: hand over what was seen."""
-    if done.cancelled():  # the monitor has ended
-        return
+def _look(looker: Looker, tell: Callable[[_Looked], None]) -> None:
+    """In a thread of its own: look, and hand over what was seen."""
     sight: Sight | None = None
-    with contextlib.suppress(pykka.ActorDeadError):
-        try:
-            sight = done.result()
-        except Exception as error:  # noqa: BLE001 - our bug, or an answer that nobody thought of
-            mishaps.note(HostMonitor.PART, "a look", error)
-            _log.exception_again("host.cannot_be_looked_at")
+    try:
+        sight = looker.look()
+    except Exception as error:  # noqa: BLE001 - our bug, or an answer that nobody thought of
+        mishaps.note(HostMonitor.PART, "a look", error)
+        _log.exception_again("host.cannot_be_looked_at")
+    with contextlib.suppress(pykka.ActorDeadError):  # the monitor has ended
         tell(_Looked(looker, sight))

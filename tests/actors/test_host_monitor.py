@@ -3,8 +3,8 @@
 import socket
 import threading
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from queue import Empty, Queue
+from types import SimpleNamespace
 
 import pykka
 import pytest
@@ -92,7 +92,7 @@ def test_hosts_are_looked_at_again_after_a_bug(
     mishaps.forget()
     with upstream(lambda connection, _: connection.sendall(_OK)) as server:
         with monkeypatch.context() as patch:
-            patch.setattr(ThreadPoolExecutor, "submit", lambda *_: 1 / 0)
+            patch.setattr(host_monitor, "threading", SimpleNamespace(Thread=lambda **_: 1 / 0))
             _start(news, _spec("well", server.where))
             wait_until(lambda: any(each.times > 2 for each in mishaps.told()))
 
