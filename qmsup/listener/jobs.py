@@ -20,6 +20,7 @@ from werkzeug.wrappers import Response
 from qmsup import places
 from qmsup.errors import Code, Refusal, RequestError
 from qmsup.job_ids import REQUEST_HEADER, is_job_id, job_path
+from qmsup.listener import long_asks
 from qmsup.listener.relay.order import RelayOrder
 from qmsup.units import Seconds
 from qmsup.upstream import job_answers
@@ -70,13 +71,14 @@ def cancel(job: str, models: Models | None = None) -> Response:
         models: those whose jobs may be given up; None = whoever knows an id may.
 
     Raises:
-        RequestError: there is none of this id that may be, or nobody is there who could do it.
+        RequestError: there is none of this id that may be, nobody is there who could do it, or too many wait for that.
     """
     document = _document(job, models)
     if job_answers.is_over(document):
         return _shown(200, document)
     try:
-        return _shown(*_asked("POST", f"{job_path(job)}/cancel", _CANCELLED_WITHIN))
+        with long_asks.place():
+            return _shown(*_asked("POST", f"{job_path(job)}/cancel", _CANCELLED_WITHIN))
     except (OSError, HTTPException) as error:
         message = "the scheduler does not answer: is it running? Nothing was cancelled, as far as is known"
         raise RequestError(

@@ -1,4 +1,4 @@
-"""Questions whose answer takes as long as a model's load: who waits for one has a thread of the worker.
+"""Questions whose answer takes as long as a model's load, say: who waits for one has a thread of the worker.
 
 So there is a bound on them: however many programs have models loaded, the catalogue, `/health` and requests that a
 thread reads are answered meanwhile.
@@ -27,8 +27,8 @@ def place() -> Iterator[None]:
     """
     if not _free.acquire(blocking=False):
         message = (
-            f"{MOST} requests wait at this worker already for a load, an unload, a lease or a reload:"
-            " try again later, or use the `qmsup` command"
+            f"{MOST} requests wait at this worker already for a load, an unload, a lease, a reload"
+            " or the end of a job: try again later"
         )
         raise RequestError(Refusal(code=Code.QUEUE_FULL, message=message, retry_after=_RETRY))
     try:

@@ -4,13 +4,14 @@ import json
 import socket
 import threading
 from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from qmsup import places as folders
 from qmsup.ids import ListenerName
+from qmsup.listener import long_asks
 from qmsup.listener.jobs import path_of_job
 from qmsup.listener.relay.order import RelayOrder
 from tests.support.listener_app import (
@@ -211,6 +212,15 @@ def test_a_word_in_a_message_is_no_status(document: Path) -> None:
     document.write_text(json.dumps({"error": 'of "status": "failed"', "status": "queued"}))
 
     assert asked("POST", f"{AT}/cancel").code == "scheduler_unavailable"
+
+
+@pytest.mark.usefixtures("document")
+def test_where_too_many_wait_already_nothing_is_cancelled() -> None:
+    with ExitStack() as others:
+        for _ in range(long_asks.MOST):
+            others.enter_context(long_asks.place())
+
+        assert asked("POST", f"{AT}/cancel").code == "queue_full"
 
 
 @pytest.mark.usefixtures("document")

@@ -61,14 +61,15 @@ class Lingering:
         self._loop.after(longest, self.give_up)
 
     def _on_event(self, _event: int) -> None:
-        with contextlib.suppress(BlockingIOError):
-            try:
-                data = self._sock.recv(_READ)
-            except ConnectionError:
-                data = b""
-            self._drained += len(data)
-            if not data or self._drained > _MAX_DRAINED:
-                self.give_up()
+        try:
+            data = self._sock.recv(_READ)
+        except BlockingIOError:
+            return
+        except OSError:  # its machine may be gone
+            data = b""
+        self._drained += len(data)
+        if not data or self._drained > _MAX_DRAINED:
+            self.give_up()
 
     def give_up(self) -> None:
         """Close now."""

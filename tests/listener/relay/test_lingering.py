@@ -1,8 +1,10 @@
+import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from typing_extensions import override
 
 from qmsup.listener.relay.lingering import Lingering, part
 from qmsup.units import Seconds
@@ -93,3 +95,24 @@ def test_who_got_all_sees_an_end_in_good_order(engine: Relaying) -> None:
 
     assert read_all(client) == b""
     engine.until(lambda: ends == [1])
+
+
+class _Unreachable(socket.socket):
+    """Its client's machine is gone: the kernel has asked for it long enough."""
+
+    @override
+    def recv(self, *_: object) -> bytes:
+        raise TimeoutError
+
+
+def test_who_is_out_of_reach_is_closed_at_once(engine: Relaying) -> None:
+    client, ours = engine.connection()
+    ends: list[int] = []
+    lost = _Unreachable(fileno=ours.detach())
+    lingering = Lingering(engine.engine, lost, lambda: _closed(ends))
+    client.sendall(b"something to look at")
+
+    engine.do(lambda: lingering.start(Seconds(3600.0)))
+
+    engine.until(lambda: ends == [1])
+    client.close()
