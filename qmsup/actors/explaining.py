@@ -6,6 +6,7 @@ from itertools import islice
 
 from qmsup.actors.answers import BadQuestionError
 from qmsup.actors.journal import Dated, Journal
+from qmsup.actors.journal_lines import Header
 from qmsup.core.scheduling import explanation, stories, views
 from qmsup.core.scheduling.effects import Record
 from qmsup.core.scheduling.events import RequestArrived
@@ -20,6 +21,7 @@ _DECISIONS = 20
 """Turns of a model's past that are told."""
 _A_DECISION = b'"Record"'
 _A_LOAD = b'"swap.'
+_NEW_LIFE = "the scheduler was started anew: what it was loading then is begun again, what was ready goes on"
 """What stands in the line of a turn that decided something; about a load."""
 
 _MOST_TURNS = 200
@@ -126,16 +128,19 @@ def _decides(turn: Turn, model: ModelId) -> bool:
 
 
 def _told(turns: Iterable[tuple[Dated, tuple[stories.Sentence, ...]]]) -> list[dict[str, object]]:
-    return [
-        {
-            "time": round(dated.time, 3),
-            "epoch": dated.life.epoch,
-            "turn": sentence.number,
-            "text": sentence.text,
-        }
-        for dated, sentences in turns
-        for sentence in sentences
-    ]
+    told: list[dict[str, object]] = []
+    life: Header | None = None
+    for dated, sentences in turns:
+        for sentence in sentences:
+            if life is not None and life.epoch != dated.life.epoch:
+                told.append(_line(dated.life, EventNumber(0), dated.life.started, _NEW_LIFE))
+            life = dated.life
+            told.append(_line(life, sentence.number, dated.time, sentence.text))
+    return told
+
+
+def _line(life: Header, turn: EventNumber, at: float, text: str) -> dict[str, object]:
+    return {"time": round(at, 3), "epoch": life.epoch, "turn": turn, "text": text}
 
 
 def _unknown_request(request: RequestId, journal: Journal) -> Refusal:

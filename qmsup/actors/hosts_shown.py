@@ -1,13 +1,46 @@
 """What `qmsup hosts` shows: each host, how it was seen last, and what it has of each of its models."""
 
+from collections.abc import Iterable
+
 from qmsup.core.fleet.dispatcher import Dispatcher
-from qmsup.spec import Spec
+from qmsup.ids import ModelId
+from qmsup.spec import LOCAL, Spec
 from qmsup.units import Seconds
 
 
-def shown(spec: Spec, dispatcher: Dispatcher, now: Seconds) -> list[dict[str, object]]:
-    """A row for each host of the configuration, in its order."""
-    return [_row(spec, dispatcher, host, now) for host in spec.hosts]
+def shown(
+    spec: Spec, dispatcher: Dispatcher, now: Seconds, loaded: Iterable[ModelId]
+) -> list[dict[str, object]]:
+    """A row for each host of the configuration, in its order, and one for this box if routes may choose it.
+
+    Args:
+        spec: the configuration in force.
+        dispatcher: knows the hosts.
+        now: the monotonic clock.
+        loaded: the models that are ready on this box.
+    """
+    rows = [_row(spec, dispatcher, host, now) for host in spec.hosts]
+    if LOCAL in dispatcher.draining or any(LOCAL in route.hosts for route in spec.routes.values()):
+        rows.append(_this_box(dispatcher, loaded))
+    return rows
+
+
+def _this_box(dispatcher: Dispatcher, loaded: Iterable[ModelId]) -> dict[str, object]:
+    """Its models, slots and lines are what `ps` and `queue` tell."""
+    return {
+        "name": LOCAL,
+        "url": "",
+        "kind": "this box",
+        "healthy": True,
+        "because": "",
+        "draining": LOCAL in dispatcher.draining,
+        "weight": 1.0,
+        "loaded": sorted(loaded),
+        "slots": None,
+        "busy": None,
+        "conversations": sum(kept == LOCAL for kept in dispatcher.leases.hosts().values()),
+        "models": [],
+    }
 
 
 def _row(spec: Spec, dispatcher: Dispatcher, name: str, now: Seconds) -> dict[str, object]:

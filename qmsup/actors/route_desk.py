@@ -178,7 +178,8 @@ class RouteDesk:
             BadQuestionError: there is no such host.
         """
         if asked.verb == "hosts":
-            return {"hosts": shown(self._spec, self.dispatcher, _now())}
+            loaded = [model for model, known in self._state.models.items() if known.is_ready]
+            return {"hosts": shown(self._spec, self.dispatcher, _now(), loaded)}
         if asked.verb not in ("drain", "undrain") or "host" not in asked.args:
             return None
         host = asked.args["host"]

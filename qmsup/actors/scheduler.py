@@ -7,6 +7,7 @@ for at once. It decides nothing: every choice is `core.scheduling`'s.
 import os
 import time
 from collections.abc import Callable
+from functools import partial
 from typing import assert_never, cast
 
 import pykka
@@ -116,7 +117,7 @@ class SchedulerActor(pykka.ThreadingActor):
             self._remote = open_remote(self._spec.control)
             doors = self._router if self._remote is None else Doors(self._router, self._remote)
             self._gateway = Gateway(doors, self._life.epoch, self._copy)
-            self._workers = Workers(self._inbox)
+            self._workers = Workers(self._inbox, partial(views.tally, self._core.state))
             self._processes = ProcessTree(self._spec, self.actor_ref.tell)
             self._state = StateOnDisk()
             self._jobs = JobDesk(self.actor_ref.tell, self._on_break)

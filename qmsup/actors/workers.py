@@ -20,6 +20,8 @@ _SILENCE = Seconds(5.0)
 _DOUBTS = 2
 """Beats in a row that contradict us before we believe them: a refusal may have crossed the first."""
 
+_NOTHING = Tally(waiting=0, held=0)
+
 _log = Log("workers")
 
 
@@ -39,8 +41,17 @@ class Workers:
     All calls come from that actor's thread.
     """
 
-    def __init__(self, inbox: PollingInbox) -> None:
+    def __init__(
+        self, inbox: PollingInbox, tally: Callable[[WorkerId], Tally] = lambda _: _NOTHING
+    ) -> None:
+        """Know nobody yet.
+
+        Args:
+            inbox: of the actor.
+            tally: tells what a worker has that its end would cost.
+        """
         self._inbox = inbox
+        self._tally = tally
         self._known: dict[WorkerId, _Worker] = {}
 
     def greet(self, joined: ListenerJoined, now: Seconds, report: Callable[[Event], None]) -> bool:
@@ -131,7 +142,10 @@ class Workers:
 
         Whose process ends becomes a message by that: what comes of it is sent, and alarms set, before the next wait.
         """
-        _log.warning("worker.lost", worker=name)
+        tally = self._tally(name)
+        # One that had nothing is missed by nobody: its listener was told to restart, or to end.
+        tell = _log.info if tally == _NOTHING else _log.warning
+        tell("worker.lost", worker=name, waiting=tally.waiting or None, held=tally.held or None)
         self._forget(name)
         return ListenerLost(listener=name)
 

@@ -1,5 +1,6 @@
 """Bodies of `queue` and `explain`, made of a real state and a real journal; over the socket at the end."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,9 +21,10 @@ from tests.support.scheduling import event_of
 class Box:
     """A session with its journal, asked as a control client would."""
 
-    def __init__(self) -> None:
+    def __init__(self, former: Sequence[bytes] = ()) -> None:
         self.lines: list[bytes] = []
-        self.journal = Journal(header_of(), write=self.lines.append)
+        epoch = 2 if former else 1
+        self.journal = Journal(header_of(epoch=epoch), write=self.lines.append, former=former)
         self.session = Session(self.journal.note)
 
     def explain(self, **args: object) -> Any:
@@ -105,6 +107,26 @@ def test_a_request_s_story_has_the_loads_it_waited_for(box: Box) -> None:
     assert story[-1].startswith("refused, model_load_failed")
     assert "loading b for r5 began; nothing has to stop for it" not in story, "that was later"
     assert box.explain(request="r4")["now"] == ()
+
+
+def test_a_load_that_a_new_scheduler_began_again_is_told_so() -> None:
+    """Else it would stand there twice, for no reason."""
+    lines: list[bytes] = []
+    former = Journal(header_of(), write=lines.append)
+    Session(former.note).say("w1 joins", "r1 asks a")
+    former.flush()
+    box = Box(former=b"".join(lines).splitlines())
+
+    box.session.say("w1 joins", "r1 asks a", "a1 ready")
+
+    began, anew, again, ready = box.story(model="a")
+    assert began == again
+    assert began.startswith("loading a for r1 began")
+    assert anew.startswith("the scheduler was started anew")
+    assert ready.startswith("a is ready")
+    epochs = [(told["epoch"], told["turn"]) for told in box.explain(model="a")["story"]]
+    assert epochs[1] == (2, 0)
+    assert [epoch for epoch, _ in epochs] == [1, 2, 2, 2]
 
 
 def test_what_is_not_known_is_told_so(box: Box) -> None:

@@ -64,6 +64,21 @@ def test_what_is_no_pid_is_no_worker(inbox: PollingInbox, pid: int) -> None:
     assert not workers.hear(W, _at(0))
 
 
+@pytest.mark.parametrize(("held", "level"), [(0, "INFO"), (2, "WARNING")])
+def test_the_end_of_one_that_had_nothing_is_no_warning(
+    inbox: PollingInbox, caplog: pytest.LogCaptureFixture, held: int, level: str
+) -> None:
+    caplog.set_level("INFO", "qmsup")
+    workers = Workers(inbox, lambda _: Tally(waiting=0, held=held))
+    with subprocess.Popen(["sleep", "60"]) as process:
+        assert workers.greet(_joined(process.pid), _at(0), list[Event]().append)
+        process.kill()
+    assert inbox.get().message == ListenerLost(listener=W)
+
+    (lost,) = [record for record in caplog.records if record.message == "worker.lost"]
+    assert lost.levelname == level
+
+
 def test_a_worker_whose_process_is_gone_cannot_join(inbox: PollingInbox) -> None:
     with subprocess.Popen(["true"]) as process:
         process.wait()

@@ -17,13 +17,19 @@ _BOX1 = {
     "draining": True,
     "models": [_MODEL, {"name": "code"}],
 }
+_THIS_BOX = {
+    "name": "local",
+    "kind": "this box",
+    "healthy": True,
+    "loaded": ["alpha", "beta"],
+}
 _BOX2 = {"name": "box2", "url": "http://10.0.0.4:80", "because": "it cannot be reached"}
 
 
 def test_hosts_is_a_table_with_a_line_for_each_model(
     scheduler: StandInScheduler, qmsup: Run
 ) -> None:
-    scheduler.says("hosts", {"hosts": [_BOX1, _BOX2, {"name": "box3"}]})
+    scheduler.says("hosts", {"hosts": [_BOX1, _BOX2, {"name": "box3"}, _THIS_BOX]})
 
     told = qmsup("hosts").out
 
@@ -34,6 +40,8 @@ def test_hosts_is_a_table_with_a_line_for_each_model(
     assert "draining, healthy" in told
     assert "unhealthy: it cannot be reached" in told
     assert "unhealthy: not seen lately" in told
+    assert lines[5][:6] == ["local", "-", "healthy", "this", "box", "-"]
+    assert "alpha, beta" in told
     assert json.loads(qmsup("hosts", "--json").out)["hosts"][0] == _BOX1
 
 

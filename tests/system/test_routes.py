@@ -171,6 +171,9 @@ def test_this_box_is_a_host_like_others(box: Box) -> None:
 
     assert _host(answer) == "local"
     assert answer.json()["model"] == "here"
+    this_box = box.told("hosts")["hosts"][-1]
+    assert (this_box["name"], "here" in this_box["loaded"]) == ("local", True)
+    assert "local" in box.run("hosts").stdout
 
 
 REFUSED = {
@@ -193,6 +196,7 @@ def test_a_drained_host_takes_nothing_new(box: Box) -> None:
     try:
         assert {_host(_ask(box, "convo", f"while {n}")) for n in range(3)} == {"b"}
         told = {h["name"]: h for h in box.told("hosts")["hosts"]}
+        assert [*told] == ["a", "b", "local"]
         assert (told["a"]["draining"], told["b"]["draining"]) == (True, False)
         assert "draining" in box.run("hosts").stdout
     finally:

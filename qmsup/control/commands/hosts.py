@@ -26,6 +26,7 @@ _COLUMNS = (
 def command(*, as_json: bool, timeout: float) -> None:
     """Show the machines that routes choose from, a line for each model that they can load.
 
+    `local` is this box, where a route may choose it: `qmsup ps` shows its models.
     INFLIGHT is out of how many that the host takes at once, QUEUED out of how many that may wait.
     """
     answer = options.ask("hosts", within=timeout)
@@ -40,9 +41,10 @@ def command(*, as_json: bool, timeout: float) -> None:
 
 
 def _rows(host: bodies.Host) -> list[tuple[str, ...]]:
-    head = (host.name, host.url, _state(host), table.text_of(host.kind))
+    head = (host.name, table.text_of(host.url or None), _state(host), table.text_of(host.kind))
     if not host.models:
-        return [(*head, *(table.text_of(None) for _ in range(5)))]
+        none = table.text_of(None)
+        return [(*head, none, ", ".join(host.loaded) or none, none, none, none)]
     return [
         (
             *head,
