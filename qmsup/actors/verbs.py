@@ -13,10 +13,10 @@ from qmsup.actors.life import Life
 from qmsup.actors.reload import Reload
 from qmsup.actors.route_desk import RouteDesk
 from qmsup.actors.watching import Watching
-from qmsup.core.scheduling.events import Event
+from qmsup.core.scheduling.events import Event, ShutdownAsked
 from qmsup.core.scheduling.state import State
 from qmsup.errors import Code, Refusal, RequestError
-from qmsup.spec import Spec
+from qmsup.spec import OnExit, Spec
 from qmsup.units import Seconds
 
 
@@ -71,6 +71,8 @@ class Verbs:
         match asked.verb:
             case "reload":
                 self.reload.begin(asked.ask)
+            case "shutdown":
+                self._shut_down(asked)
             case "subscribe":
                 self.chronicle.show(self.state, self.spec(), now, asked.ask)
             case "metrics":
@@ -84,6 +86,19 @@ class Verbs:
                 self.chronicle.on_disk.when_written(partial(self.tell, Written(ask=asked.ask)))
             case verb:
                 self.gateway.reply(asked.ask, self._reading(verb, asked.args, now))
+
+    def _shut_down(self, asked: Asked) -> None:
+        """End the process as TERM does. Who names a life ends no later one by asking again."""
+        named, epoch = asked.args.get("epoch"), self.life.epoch
+        if named is not None and (isinstance(named, bool) or not isinstance(named, int)):
+            raise answers.BadQuestionError('shutdown: "epoch" must be a number, as `status` tells')
+        if named is not None and named != epoch:
+            self.gateway.reply(asked.ask, {"text": f"that scheduler has ended: this is {epoch}"})
+            return
+        kept = "go on" if self.spec().on_exit is OnExit.KEEP else "are stopped"
+        text = f"the scheduler ends, and its models {kept}; whoever supervises it may start another"
+        self.gateway.reply(asked.ask, {"text": text})
+        self.handle(ShutdownAsked())
 
     def _reading(self, verb: str, args: Mapping[str, object], now: Seconds) -> object:
         match verb:

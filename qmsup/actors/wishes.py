@@ -24,7 +24,7 @@ from qmsup.units import Seconds
 VERBS = "load, unload, lease, renew, release, pin, unpin, drain, undrain"
 EVERY_VERB = (
     "ping, status, ps, running, leases, queue, explain, hosts, journal, metrics, activity, reload, subscribe,"
-    f" {VERBS}"
+    f" shutdown, {VERBS}"
 )
 _LONGEST_NAME = 200
 _LONGEST_TTL = Seconds(30 * 24 * 3600.0)

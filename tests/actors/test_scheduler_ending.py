@@ -43,6 +43,19 @@ def test_a_shutdown_in_order_lets_answers_end_and_refuses_what_waits(places: Pat
         assert not running.broke.is_set()
 
 
+def test_it_ends_when_a_client_asks_for_that_and_means_this_one(places: Path) -> None:
+    with scheduler_of(models_of(QUICK), places) as running:
+        client = running.client()
+        epoch = client.body("status")["epoch"]
+
+        assert client.body("shutdown", epoch=epoch + 1)["text"].startswith("that scheduler has")
+        assert client.refusal("shutdown", epoch="1")[0] == "bad_request"
+        assert not running.ended.wait(0.05)
+
+        assert "its models are stopped" in client.body("shutdown", epoch=epoch)["text"]
+        assert running.ended.wait(10)
+
+
 def test_a_shutdown_at_once_waits_for_nobody(places: Path) -> None:
     with scheduler_of(models_of(QUICK, shutdown_drain=Seconds(600.0)), places) as running:
         running.worker().takes_up("r1")
