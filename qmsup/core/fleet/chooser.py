@@ -36,6 +36,11 @@ class HostView:
         """Whether anything may be sent there."""
         return self.is_healthy and not self.is_draining
 
+    @property
+    def has_model(self) -> bool:
+        """Whether the model is there, or could be loaded."""
+        return self.is_loaded or self.can_serve
+
 
 Info = Callable[[HostName], HostView | None]
 """What is known of a host; None = nothing (it is not, or no longer, one of ours)."""

@@ -28,7 +28,7 @@ from qmsup.spec import LOCAL, RouteSpec, Spec
 from qmsup.units import Seconds
 
 _FIRST_LOOK_WITHIN = Seconds(3.0)
-"""So long a request waits for hosts that nobody has looked at yet: the process has just started."""
+"""So long a request waits for hosts that nobody has looked at yet: the process has just started, or they are new."""
 _RETRY = Seconds(2.0)
 
 
@@ -64,7 +64,7 @@ class Dispatcher:
         self._spec = spec
         self._local = local
         self._entries: dict[RequestId, _Entry] = {}
-        self._first_look_by = Seconds(now + _FIRST_LOOK_WITHIN)
+        self._first_look_by = self._new_seen_by = Seconds(now + _FIRST_LOOK_WITHIN)
         self._deadlines: list[tuple[Seconds, RequestId]] = []
         """A heap. Of requests that wait no longer, it is forgotten when its time comes."""
         self._set_slots(Spec(models={}), spec, now)
@@ -159,13 +159,16 @@ class Dispatcher:
     def configure(self, spec: Spec, now: Seconds) -> list[Said]:
         """Another configuration is in force."""
         old, self._spec = self._spec, spec
-        said = self._set_slots(old, spec, now)
-        gone = [host for host in old.hosts if host not in spec.hosts]
-        for host in gone:
-            self.sights.pop(host, None)
-            self.draining.discard(host)
-            said += self._give_line_back(host, now)
-        return said
+        for host in old.hosts:
+            if host not in spec.hosts:
+                self.sights.pop(host, None)
+                self.draining.discard(host)
+        if not spec.hosts.keys() <= old.hosts.keys():
+            self._new_seen_by = Seconds(now + _FIRST_LOOK_WITHIN)
+        queued = [e for e in self._entries.values() if e.state is _State.QUEUED]
+        lost = [entry for entry in queued if not self._may_wait_on(entry)]
+        self._step_out(lost, now)  # before slots change hands
+        return [*self._set_slots(old, spec, now), *self._decide_anew(lost, now)]
 
     # ---- time
 
@@ -203,15 +206,17 @@ class Dispatcher:
         route = self._spec.route_named(wish.route)
         if route is None:
             return [self._fail(entry, _no_route(wish))]
-        if self._awaits_a_look(route, now):
-            heappush(self._deadlines, (self._first_look_by, wish.request))
-            entry.state = _State.UNDECIDED
+        if self._awaits_a_look(entry, route, self._first_look_by, now):
             return []
         info = self._info(wish, now)
         key = lease_key(route.affinity, wish.route, wish.model, wish.conversation)
-        host = self.leases.host_of(key, route.hosts, info, now=now) or best(route.hosts, info)
+        host = self.leases.host_of(key, route.hosts, info, now=now)
+        view = None if host is None else info(host)
+        if view is None or not view.has_model:  # a reload may have taken it away there
+            host = best(route.hosts, info) or host
         if host is None:
-            return [self._to_peer(entry, route, now)]
+            is_waiting = self._awaits_a_look(entry, route, self._new_seen_by, now)
+            return [] if is_waiting else [self._to_peer(entry, route, now)]
         return [self._send(entry, key, host, route, now)]
 
     def _send(
@@ -293,10 +298,26 @@ class Dispatcher:
 
     def _give_line_back(self, host: HostName, now: Seconds) -> list[Said]:
         waiting = [e for e in self._entries.values() if e.state is _State.QUEUED and e.host == host]
+        self._step_out(waiting, now)
+        return self._decide_anew(waiting, now)
+
+    def _may_wait_on(self, entry: _Entry) -> bool:
+        """Whether what it waits for may still be had, and had by its route."""
+        host, route = self._spec.hosts.get(entry.host), self._spec.route_named(entry.wish.route)
+        if route is None or host is None:
+            return False
+        return entry.host in route.hosts and entry.wish.model in host.models
+
+    def _step_out(self, waiting: Iterable[_Entry], now: Seconds) -> None:
         for entry in waiting:
             self.limiter.leave(entry.wish.request, now=now)
             self.leases.done(entry.wish.request, now=now)
-        return [said for entry in waiting for said in self._decide(entry, now)]
+
+    def _decide_anew(self, lost: Iterable[_Entry], now: Seconds) -> list[Said]:
+        """Deal with those who have stepped out of their lines; who stays there has moved up."""
+        lines = dict.fromkeys((entry.host, entry.wish.model) for entry in lost)
+        said = [said for entry in lost for said in self._decide(entry, now)]
+        return said + [moved for line in lines for moved in self._moved(*line, ())]
 
     def _set_slots(self, old: Spec, new: Spec, now: Seconds) -> list[Said]:
         said: list[Said] = []
@@ -314,9 +335,14 @@ class Dispatcher:
                     said += self._moved(host, model, heirs) if heirs else []
         return said
 
-    def _awaits_a_look(self, route: RouteSpec, now: Seconds) -> bool:
+    def _awaits_a_look(self, entry: _Entry, route: RouteSpec, by: Seconds, now: Seconds) -> bool:
+        """Have it wait, not beyond `by`, if one of the hosts that it may go to was not looked at yet."""
         unseen = [h for h in route.hosts if h in self._spec.hosts and h not in self.sights]
-        return bool(unseen) and now < self._first_look_by
+        if not unseen or now >= by:
+            return False
+        heappush(self._deadlines, (by, entry.wish.request))
+        entry.state = _State.UNDECIDED
+        return True
 
     def _waits(self, request: RequestId) -> bool:
         entry = self._entries.get(request)

@@ -439,3 +439,82 @@ def test_who_is_refused_for_now_is_told_when_to_come_again() -> None:
     assert isinstance(full, Fails)
     assert isinstance(nowhere, Fails)
     assert full.refusal.retry_after == nowhere.refusal.retry_after == 2.0
+
+
+# ---- who waits when the configuration changes
+
+
+def test_nobody_who_waits_for_a_host_is_sent_there_when_it_is_gone() -> None:
+    fleet = _fleet(spec=replace(SPEC, hosts={A: _host(A, 0, 2), B: _host(B)}))
+    assert _ask(fleet, "r1", "one") == "r1#1"
+
+    assert _told(fleet.configure(replace(SPEC, hosts={B: _host(B)}), AT)) == "r1!no_host"
+
+
+def test_who_waits_for_a_host_that_his_route_has_no_longer_goes_elsewhere() -> None:
+    fleet = _fleet(spec=replace(SPEC, hosts={A: _host(A, 1, 9), B: _host(B)}))
+    _ask(fleet, "r1", "one")
+    assert _ask(fleet, "r2", conversation="f", tried=(B,)) == "r2#1"
+    fleet.seen(_sight(B, AT + 1), Seconds(AT + 1))
+    assert _ask(fleet, "r3", "one", at=AT + 1) == "r3#2"
+    by_b = {**SPEC.routes, RouteName("r"): _route("r", B)}
+    spec = replace(SPEC, hosts={A: _host(A, 1, 9), B: _host(B)}, routes=by_b)
+
+    assert _told(fleet.configure(spec, Seconds(AT + 1))) == "r2!no_host, r3#1"
+
+
+def test_who_waits_by_a_route_that_is_gone_is_told() -> None:
+    fleet = _fleet()
+    for request in ("r1", "r2"):
+        _ask(fleet, request, "one")
+    rest = {name: route for name, route in SPEC.routes.items() if name != "one"}
+
+    assert _told(fleet.configure(replace(SPEC, routes=rest), AT)) == "r2!route_not_found"
+
+
+def test_who_waits_for_a_model_that_a_host_has_no_longer_goes_where_it_is() -> None:
+    fleet = _fleet()
+    fleet.seen(_sight(A, loaded=frozenset()), AT)
+    fleet.seen(_sight(B, is_healthy=False), AT)
+    for request in ("r1", "r2"):
+        _ask(fleet, request)
+    fleet.seen(_sight(B), AT)
+    spec = replace(SPEC, hosts={A: replace(_host(A), models={}), B: _host(B)})
+
+    assert _told(fleet.configure(spec, AT)) == "r2>b"
+
+
+def test_a_conversation_moves_when_its_host_has_its_model_no_longer_and_another_has() -> None:
+    fleet = _fleet()
+    fleet.seen(_sight(B, is_healthy=False), AT)
+    _ask(fleet, "r1", conversation="f")
+    _end(fleet, "r1")
+    fleet.seen(_sight(A, loaded=frozenset()), AT)
+    fleet.configure(replace(SPEC, hosts={A: replace(_host(A), models={}), B: _host(B)}), AT)
+
+    assert _ask(fleet, "r2", conversation="f") == "r2>a"
+    _end(fleet, "r2")
+    fleet.seen(_sight(B), AT)
+    assert _ask(fleet, "r3", conversation="f") == "r3>b"
+
+
+def test_a_request_waits_for_the_first_look_at_a_new_host_if_there_is_no_other() -> None:
+    fleet = _fleet(A, spec=replace(SPEC, hosts={A: _host(A)}))
+    late = Seconds(AT + 50)
+    fleet.seen(_sight(A, late), late)
+    fleet.configure(SPEC, late)
+
+    assert _ask(fleet, "r1", at=late) == "r1>a"
+    assert _ask(fleet, "r2", at=late, tried=(A,)) == ""
+    assert fleet.due() == late + 3
+    assert _told(fleet.seen(_sight(B, late), late)) == "r2>b"
+
+
+def test_a_new_host_that_cannot_be_looked_at_is_not_waited_for() -> None:
+    fleet = _fleet(A, spec=replace(SPEC, hosts={A: _host(A)}))
+    late = Seconds(AT + 50)
+    fleet.configure(SPEC, late)
+
+    assert _ask(fleet, "r1", at=late) == ""
+    assert fleet.work(Seconds(late + 2)) == []
+    assert _told(fleet.work(Seconds(late + 3))) == "r1!no_host"
