@@ -1,25 +1,27 @@
 """A short question by HTTP to another machine. Whatever that answers costs so much time and memory at most.
 
-Libraries bound the time between two bytes, and follow and unpack what they are told. Here the time of the whole counts,
-who sends us elsewhere has not answered, and nothing is unpacked. Waits, so it has a thread of its own.
+`requests` bounds the time between two bytes. The time of the whole is bounded by an alarm that ends the connection; who
+sends us elsewhere has not answered, and nothing is unpacked. Waits, so it has a thread of its own.
 """
 
-import io
+import contextlib
 import socket
 import ssl
-import time
-from contextlib import ExitStack
+import threading
+from contextvars import ContextVar
 from dataclasses import dataclass
-from http.client import HTTPException, HTTPResponse
-from typing import cast
+from types import TracebackType
+from typing import Self
+
+import requests
+import urllib3
+from requests.adapters import HTTPAdapter
+from typing_extensions import override
+from urllib3 import HTTPConnectionPool, HTTPSConnectionPool
+from urllib3.connection import HTTPConnection, HTTPSConnection
 
 from qmsup.units import Seconds
-from qmsup.upstream.trust import distrust
-
-_CHUNK = 64 * 1024
-_LARGEST_HEAD = 64 * 1024
-_END_OF_HEAD = b"\r\n\r\n"
-_END_OF_CHUNKS = b"\r\n0\r\n\r\n"
+from qmsup.upstream.trusting import Trusting, cause_of
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +66,7 @@ class Inquirer:
         Raises:
             NoAnswerError: there is none.
         """
-        return self._ask(path, most=0).status
+        return self._ask(path, None).status
 
     def get(self, path: str, most: int) -> Answer:
         """The whole answer to a GET.
@@ -76,101 +78,125 @@ class Inquirer:
         Raises:
             NoAnswerError: there is none, or it is larger.
         """
-        return self._ask(path, most=most)
+        return self._ask(path, most)
 
-    def _ask(self, path: str, *, most: int) -> Answer:
-        until = time.monotonic() + self.within
-        try:
-            with ExitStack() as open_ones:
-                received = self._received(open_ones, path, most, until)
-        except TimeoutError as error:
-            because = f"{path} did not answer within {self.within:g} s"
-            raise NoAnswerError(because) from error
-        except OSError as error:
-            raise NoAnswerError(f"{path} broke off ({error.strerror or error})") from error
-        try:
-            return _parsed(received, is_whole=most > 0)
-        except (HTTPException, ValueError) as error:
-            because = f"{path} cannot be read ({type(error).__name__})"
-            raise NoAnswerError(because) from error
+    def _ask(self, path: str, most: int | None) -> Answer:
+        with _Alarm(self.within) as alarm, requests.Session() as session:
+            session.trust_env = False  # a proxy of the environment is not for these
+            session.mount("http://", _watched(HTTPAdapter()))
+            if self.tls is not None:
+                session.mount("https://", _watched(Trusting(self.tls)))
+            try:
+                answer = self._answer(session, path, most)
+            except (requests.RequestException, urllib3.exceptions.HTTPError) as error:
+                raise self._reason(path, error, alarm) from error
+            if alarm.has_rung:  # a body without a length seems to have ended
+                raise NoAnswerError(self._late(path))
+        return answer
 
-    def _received(self, open_ones: ExitStack, path: str, most: int, until: float) -> bytes:
-        sock = open_ones.enter_context(self._connected(open_ones))
-        sock.settimeout(_left(until))
-        sock.sendall(self._request(path))
-        received = bytearray()
-        while not _is_over(received, most):
-            if len(received) > _LARGEST_HEAD + most:
-                raise NoAnswerError(f"{path} answered with more than {most + _LARGEST_HEAD} bytes")
-            sock.settimeout(_left(until))
-            if not (chunk := sock.recv(_CHUNK)):
-                break
-            received += chunk
-        return bytes(received)
+    def _answer(self, session: requests.Session, path: str, most: int | None) -> Answer:
+        headers = {"Accept-Encoding": "identity", "Connection": "close"}
+        if self.api_key:
+            headers["Authorization"] = f"Bearer {self.api_key}"
+        scheme = "http" if self.tls is None else "https"
+        with session.get(
+            f"{scheme}://{self.where}{path}",
+            headers=headers,
+            timeout=self.within,
+            stream=True,
+            allow_redirects=False,
+        ) as response:
+            if most is None:
+                return Answer(status=response.status_code, body=b"")
+            body = bytearray()
+            while chunk := response.raw.read(most + 1 - len(body), decode_content=False):
+                body += chunk
+                if len(body) > most:
+                    raise NoAnswerError(f"{path} answered with more than {most} bytes")
+            return Answer(status=response.status_code, body=bytes(body))
 
-    def _connected(self, open_ones: ExitStack) -> socket.socket:
-        host, _, port = self.where.rpartition(":")
-        host = host.strip("[]")
-        try:
-            sock = socket.create_connection((host, int(port)), self.within)
-        except TimeoutError:
-            raise
-        except OSError as error:
-            raise NoAnswerError("it cannot be reached") from error
-        if self.tls is None:
-            return sock
-        open_ones.enter_context(sock)
-        try:
-            return self.tls.wrap_socket(sock, server_hostname=host)
-        except TimeoutError:
-            raise
-        except OSError as error:
-            raise NoAnswerError(distrust(error), is_distrust=True) from error
+    def _reason(self, path: str, error: Exception, alarm: "_Alarm") -> NoAnswerError:
+        if alarm.has_rung or isinstance(error, requests.Timeout):
+            return NoAnswerError(self._late(path))
+        if isinstance(error, requests.exceptions.SSLError):
+            return NoAnswerError(cause_of(error), is_distrust=True)
+        if not alarm.has_connected:
+            return NoAnswerError("it cannot be reached")
+        return NoAnswerError(f"{path} cannot be read ({type(error).__name__})")
 
-    def _request(self, path: str) -> bytes:
-        key = f"Authorization: Bearer {self.api_key}\r\n" if self.api_key else ""
-        return (
-            f"GET {path} HTTP/1.1\r\nHost: {self.where}\r\nAccept: */*\r\n"
-            f"Accept-Encoding: identity\r\nConnection: close\r\n{key}\r\n"
-        ).encode()
+    def _late(self, path: str) -> str:
+        return f"{path} did not answer within {self.within:g} s"
 
 
-def _left(until: float) -> float:
-    left = until - time.monotonic()
-    if left <= 0:
-        raise TimeoutError
-    return left
+class _Alarm:
+    """Ends the connections that were made in its time once that is up, whatever they are in."""
+
+    def __init__(self, within: Seconds) -> None:
+        self._timer = threading.Timer(within, self._ring)
+        self._timer.daemon = True
+        self._connections: list[socket.socket] = []
+        self.has_rung = False
+
+    def __enter__(self) -> Self:
+        self._token = _alarm.set(self)
+        self._timer.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._timer.cancel()
+        self._timer.join()  # it is done with the descriptors then
+        _alarm.reset(self._token)
+        for connection in self._connections:
+            connection.close()
+
+    @property
+    def has_connected(self) -> bool:
+        """Whether there was somebody."""
+        return bool(self._connections)
+
+    def watched(self, connection: socket.socket) -> socket.socket:
+        """The same, with a descriptor of it kept here: TLS takes the other one."""
+        self._connections.append(connection.dup())
+        if self.has_rung:
+            self._ring()
+        return connection
+
+    def _ring(self) -> None:
+        self.has_rung = True
+        for connection in self._connections:
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
 
-def _is_over(received: bytearray, most: int) -> bool:
-    """Whether nothing more is to be waited for, though the connection may stay."""
-    head, end, body = received.partition(_END_OF_HEAD)
-    if not end:
-        return False
-    if not most:
-        return True
-    lines = [line.lower() for line in head.split(b"\r\n")]
-    lengths = [
-        line.partition(b":")[2].strip() for line in lines if line.startswith(b"content-length:")
-    ]
-    if lengths and lengths[0].isdigit():
-        return len(body) >= int(lengths[0][:20])
-    return any(line.startswith(b"transfer-encoding:") for line in lines) and (
-        body.endswith(_END_OF_CHUNKS) or body == _END_OF_CHUNKS[2:]
-    )
+_alarm: ContextVar[_Alarm] = ContextVar("alarm")
 
 
-class _Sound:
-    """What was received, as http.client reads it."""
-
-    def __init__(self, received: bytes) -> None:
-        self._received = received
-
-    def makefile(self, _mode: str) -> io.BytesIO:
-        return io.BytesIO(self._received)
+class _Plain(HTTPConnection):
+    @override
+    def _new_conn(self) -> socket.socket:
+        return _alarm.get().watched(super()._new_conn())
 
 
-def _parsed(received: bytes, *, is_whole: bool) -> Answer:
-    response = HTTPResponse(cast("socket.socket", _Sound(received)))
-    response.begin()
-    return Answer(status=response.status, body=response.read() if is_whole else b"")
+class _Safe(HTTPSConnection):
+    @override
+    def _new_conn(self) -> socket.socket:
+        return _alarm.get().watched(super()._new_conn())
+
+
+class _PlainPool(HTTPConnectionPool):
+    ConnectionCls = _Plain  # type: ignore[mutable-override]  # urllib3's own way
+
+
+class _SafePool(HTTPSConnectionPool):
+    ConnectionCls = _Safe  # type: ignore[mutable-override]  # the same
+
+
+def _watched(adapter: HTTPAdapter) -> HTTPAdapter:
+    """The same, with an alarm for its connections."""
+    adapter.poolmanager.pool_classes_by_scheme = {"http": _PlainPool, "https": _SafePool}
+    return adapter
