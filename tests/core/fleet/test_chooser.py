@@ -116,3 +116,9 @@ def _host(words: list[str]) -> tuple[HostName, HostView | None]:
 
 def _has(key: str) -> bool:
     return key in {"free", "queued", "weight"}
+
+
+def test_a_model_can_be_had_where_it_is_loaded_or_may_be() -> None:
+    assert HostView(is_healthy=True, is_loaded=True).has_model
+    assert HostView(is_healthy=True, can_serve=True).has_model
+    assert not HostView(is_healthy=True).has_model
