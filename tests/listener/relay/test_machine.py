@@ -403,18 +403,6 @@ def test_behind_a_placeholder_an_error_of_the_child_is_an_event() -> None:
     assert (ours.outcome, ours.status, ours.ending) == ("failed", 200, Ending.KEEP)
 
 
-def test_behind_a_placeholder_what_is_compressed_reaches_nobody() -> None:
-    ours = exchange(streaming=True)
-    ours.loading(0.0)
-    ours.granted(GRANT)
-
-    said = ours.receive(SSE_HEAD[:-2] + b"Content-Encoding: gzip\r\n\r\n" + chunked(b"\x1f\x8b"))
-
-    assert ours.has_spoken
-    assert error_code(payload_of(said)[0]) == "upstream_failed"
-    assert (ours.outcome, ours.ending) == ("failed", Ending.CLOSE)
-
-
 def test_behind_a_placeholder_a_refusal_is_an_event_and_an_orderly_end() -> None:
     ours = exchange(streaming=True)
     ours.placed(1, 0.0)

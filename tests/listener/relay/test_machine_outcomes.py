@@ -113,9 +113,11 @@ def test_any_split_reports_the_same(name: str, waited: bool, cuts: list[int]) ->
 def test_what_is_compressed_is_not_read(outcome: Outcome, *, waited: bool) -> None:
     ours = exchange(waited=waited)
 
-    ours.receive(plain(gzip.compress(CALL), extra=b"Content-Encoding: gzip\r\n"))
+    said = ours.receive(plain(gzip.compress(CALL), extra=b"Content-Encoding: gzip\r\n"))
 
     assert (ours.phase, ours.outcome) == (Phase.DONE, outcome)
+    assert ours.has_spoken is waited
+    assert (b"upstream_failed" in said) is waited  # its client could not know what it is
 
 
 def test_an_answer_that_its_connection_ends_is_read() -> None:
