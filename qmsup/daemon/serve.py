@@ -13,15 +13,18 @@ from qmsup.config import load
 from qmsup.daemon.addresses import problem_with
 from qmsup.daemon.exits import Exit
 from qmsup.daemon.member import Member, listener_member, scheduler_member
+from qmsup.daemon.orphans import reap, stop_models, take_over_orphans
 from qmsup.errors import ConfigError
 from qmsup.log import Log
-from qmsup.spec import Spec
+from qmsup.spec import OnExit, Spec
 from qmsup.units import Seconds
 
 _STOPS = frozenset({signal.SIGINT, signal.SIGTERM})
 WATCHED = _STOPS | {signal.SIGCHLD, signal.SIGHUP}
 _LISTENER_GRACE = Seconds(3.0)
 """From TERM to QUIT for a gunicorn whose relays have all lost their children already."""
+_MODELS_GRACE = Seconds(3.0)
+"""From TERM to KILL for models whose scheduler did not stop them."""
 _MARGIN = Seconds(5.0)
 _LOOK_EVERY = Seconds(1.0)
 """How often the file is looked at with `--watch`."""
@@ -45,17 +48,22 @@ class Serve:
         self._scheduler = scheduler_member(config)
         self._listeners = [listener_member(name, config) for name in spec.listeners]
         self._scheduler_grace = _grace_of(spec)
+        self._on_exit = spec.on_exit
         self._is_urgent = False
 
     def run(self) -> Exit:
         """Block until stopped by INT or TERM, or until the scheduler says that it can never start."""
         signal.pthread_sigmask(signal.SIG_BLOCK, WATCHED)
+        take_over_orphans()
         try:
             code = self._keep_alive()
             self._stop()
         finally:
             for member in self._members():
                 member.kill_group()
+        if code is Exit.OK and self._on_exit is OnExit.STOP:
+            stop_models(_MODELS_GRACE)
+        reap(())
         return code
 
     def _members(self) -> Iterable[Member]:
@@ -78,6 +86,7 @@ class Serve:
                 is_unusable = member.reap(_now()) == Exit.UNUSABLE
                 if is_unusable and member is self._scheduler and member.starts == 1:
                     return Exit.UNUSABLE
+            reap({member.pid for member in self._members()})
 
     def _until_next_look(self, now: Seconds) -> Seconds:
         starts = [m.start_at for m in self._members() if m.start_at is not None]
@@ -89,7 +98,9 @@ class Serve:
         _log.info("serve.reload", file=str(self._config))
         self._scheduler.pass_on(signal.SIGHUP)
         with contextlib.suppress(ConfigError):  # the scheduler says what is wrong
-            self._scheduler_grace = max(self._scheduler_grace, _grace_of(load(self._config)))
+            spec = load(self._config)
+            self._on_exit = spec.on_exit
+            self._scheduler_grace = max(self._scheduler_grace, _grace_of(spec))
 
     def _stop(self) -> None:
         # The scheduler goes first: it refuses what waits, lets answers under way end, and stops the models.

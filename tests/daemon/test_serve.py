@@ -41,7 +41,7 @@ def part(box: Box, *words: str) -> psutil.Process:
 def test_a_killed_part_is_started_again_and_the_others_stay() -> None:
     with serving({"m": fake()}, listeners={"main": {}, "other": {}}) as box:
         assert answers(box)
-        scheduler = part(box, "scheduler")
+        scheduler, child = part(box, "scheduler"), psutil.Process(box.model("m")["pid"])
         main, other = part(box, "listener", "main"), part(box, "listener", "other")
 
         main.kill()
@@ -53,6 +53,9 @@ def test_a_killed_part_is_started_again_and_the_others_stay() -> None:
         until(lambda: answers(box))
 
         assert part(box, "scheduler") != scheduler
+        assert child.ppid() == box.process.pid
+        child.kill()
+        until(lambda: not psutil.pid_exists(child.pid), what="it is reaped")
         assert part(box, "listener", "other") == other
         died = [(line["name"], line["signal"]) for line in box.decisions("member.died")]
         assert died == [("listener main", "SIGKILL"), ("scheduler", "SIGKILL")]
@@ -87,6 +90,24 @@ def test_however_it_was_started_it_serves_and_starts_again_what_dies() -> None:
         assert leads_to == ["/dev/null", "/dev/null", "/dev/full"]
 
         box.kill_scheduler()
+
+
+def test_models_of_a_scheduler_that_dies_while_it_is_to_end_end_all_the_same() -> None:
+    with (
+        serving({"m": fake("--event-interval 0.05")}, shutdownDrainMs=600_000) as box,
+        box.chat("m", stream=True, max_tokens=100_000) as answer,
+    ):
+        lines = answer.iter_lines()
+        assert next(lines)
+        box.process.send_signal(signal.SIGTERM)
+        until(lambda: "scheduler.told_to_end" in box.log())
+
+        part(box, "scheduler").kill()
+
+        assert box.process.wait(20) == Exit.OK
+        assert not box.processes()
+        (told,) = box.decisions("serve.stopped_models")
+        assert told["models"] == "m"
 
 
 def test_a_second_signal_makes_it_hurry() -> None:
