@@ -1,6 +1,6 @@
 """Which host a new conversation goes to: the freest of those that have the model, else of those that could load it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass
 
 from qmsup.errors import Code, Refusal
@@ -74,9 +74,20 @@ def best(candidates: Sequence[HostName], info: Info) -> HostName | None:
     return max(loaded or able, key=worth, default=None)
 
 
-def no_host(model: ModelId, candidates: Sequence[HostName], info: Info) -> Refusal:
-    """What a client is told when `best` found nothing: each host, and what is wrong with it."""
-    reasons = [f"{host} {_fault(info(host))}" for host in candidates]
+def no_host(
+    model: ModelId, candidates: Sequence[HostName], info: Info, *, tried: Container[HostName] = ()
+) -> Refusal:
+    """What a client is told when `best` found nothing: each host, and what is wrong with it.
+
+    Args:
+        model: asked for.
+        candidates: the hosts, in the order of the route.
+        info: what is known of each.
+        tried: those that had the request already.
+    """
+    reasons = [
+        f"{host} {'gave no answer' if host in tried else _fault(info(host))}" for host in candidates
+    ]
     told = ", ".join(reasons) or "the route has no hosts"
     return Refusal(code=Code.NO_HOST, message=f"no host can serve {model}: {told}")
 

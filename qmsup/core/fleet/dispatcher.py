@@ -250,7 +250,7 @@ class Dispatcher:
             if peer is not None and name not in wish.tried and wish.model in peer.models:
                 entry.state, entry.host = _State.GONE, name
                 return Goes(wish=wish, host=name)
-        refusal = no_host(wish.model, route.hosts, self._info(wish, now))
+        refusal = no_host(wish.model, route.hosts, self._info(wish, now), tried=wish.tried)
         return self._fail(entry, replace(refusal, retry_after=_RETRY))
 
     def _again(self, entry: _Entry) -> list[Said]:

@@ -89,6 +89,14 @@ def test_a_refusal_says_what_is_wrong_with_each_host() -> None:
     )
 
 
+def test_a_host_that_had_the_request_is_told_as_one() -> None:
+    hosts = _hosts(["a loaded unhealthy", "b loaded"])
+
+    refusal = no_host(ModelId("chat"), list(hosts), hosts.get, tried=(HostName("b"),))
+
+    assert refusal.message == "no host can serve chat: a is not healthy, b gave no answer"
+
+
 def test_a_refusal_where_a_route_has_no_hosts_says_so() -> None:
     refusal = no_host(ModelId("chat"), [], _hosts([]).get)
 
