@@ -24,6 +24,7 @@ from qmsup.actors.inbox import PollingInbox, TimeIsUp
 from qmsup.actors.job_book import JobBook, JobRecord
 from qmsup.actors.job_calls import Calls, Ended, Turn
 from qmsup.actors.job_door import Visit, Visitor, open_door
+from qmsup.actors.job_losses import Losses
 from qmsup.actors.job_news import (
     BeginJob,
     ChildGone,
@@ -92,6 +93,7 @@ class JobWatcher(pykka.ThreadingActor):
         self._on_break = on_break
         self._book = JobBook()
         self._calls = Calls(self._inbox)
+        self._losses = Losses()
         self._rounds = Rounds(self._book, self._calls, report, self._over)
         self._visitors = Visitors(
             door, self._inbox, serve=self._serve, make_room=self._drop_who_is_gone
@@ -153,6 +155,7 @@ class JobWatcher(pykka.ThreadingActor):
             case TimeIsUp():
                 now = Seconds(time.monotonic())
                 self._calls.work(now)
+                self._losses.work(now)
                 self._rounds.work(now)
                 self._visitors.work(now)
             case unexpected:
@@ -176,7 +179,7 @@ class JobWatcher(pykka.ThreadingActor):
         return True
 
     def _plan(self) -> None:
-        times = (self._calls.due, self._rounds.due, self._visitors.due)
+        times = (self._calls.due, self._losses.due, self._rounds.due, self._visitors.due)
         self._inbox.wake_at(min((t for t in times if t is not None), default=None))
 
     def _close(self) -> None:
@@ -284,7 +287,16 @@ class JobWatcher(pykka.ThreadingActor):
         if isinstance(answer, Answered) and answer.status not in _SUCCESS:
             self._visitors.answer(visitor, answer.status, answer.content_type, answer.body)
             return
-        because = answer.because if isinstance(answer, Unanswered) else "its answer names no job"
+        if isinstance(answer, Answered):
+            self._refuse(visitor, given, "its answer names no job", "")
+            return
+        tell = partial(self._refuse, visitor, given, answer.because)
+        log, now = places.log_file(given.model), Seconds(time.monotonic())
+        self._losses.add(log, given.incarnation, now, tell)
+
+    def _refuse(self, visitor: Visitor, given: LeaseGiven, because: str, last_words: str) -> None:
+        """There will be no job; `last_words` say what its server ended of, if it has and that is known."""
+        because = last_words or because
         _log.warning("job.not_begun", model=given.model, because=because)
         # Never by hanging up: that is how a worker knows that this process has ended.
         message = f"the server of model {given.model}: {because}"

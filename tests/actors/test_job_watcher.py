@@ -12,6 +12,7 @@ from http.client import HTTPException
 import pytest
 import requests
 
+from qmsup import child_ends
 from qmsup import places as folders
 from qmsup.actors import job_visitors, mishaps
 from qmsup.actors.job_book import KEPT_FOR, JobBook, JobRecord
@@ -102,6 +103,19 @@ def test_a_server_that_is_gone_is_told_of() -> None:
 
         assert (status, told["error"]["code"]) == (502, "upstream_failed")
         jobs.until_ended()
+
+
+def test_what_a_server_died_of_is_told_to_who_waits_for_its_job() -> None:
+    with watched() as (jobs, server):
+        log = folders.log_file(PAINT)
+        log.parent.mkdir(parents=True, exist_ok=True)
+        child_ends.leave(log, FIRST, "the child was killed by SIGSEGV")
+        server.close()
+
+        status, told = jobs.ask("POST", "/sdcpp/v1/img_gen", _JOB)
+
+        assert status == 502
+        assert told["error"]["message"].endswith("the child was killed by SIGSEGV")
 
 
 def test_an_answer_that_names_no_job_is_no_answer() -> None:
