@@ -4,6 +4,7 @@ A worker's relay engine carries the request here as it would to a model's server
 and what it sends and reads is carried as ever. Whoever comes is a process of ours: the folder is closed to others.
 """
 
+import math
 import os
 import select
 import socket
@@ -11,6 +12,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
+
+from qmsup.units import Seconds
 
 _CHUNK = 256 * 1024
 _AT_A_TIME = 16
@@ -123,11 +126,14 @@ class Visitor:
         poll.register(self._sock, select.POLLRDHUP)
         return any(event & _GONE for _, event in poll.poll(0))
 
-    def answer(self, status: int, content_type: str, body: bytes) -> None:
+    def answer(
+        self, status: int, content_type: str, body: bytes, *, retry_after: Seconds | None = None
+    ) -> None:
         """Say this; `go_on` sends it."""
+        again = "" if retry_after is None else f"Retry-After: {max(1, math.ceil(retry_after))}\r\n"
         head = (
             f"HTTP/1.1 {status} {_PHRASES.get(status, 'Status')}\r\n"
-            f"Content-Type: {content_type or 'application/json'}\r\n"
+            f"Content-Type: {content_type or 'application/json'}\r\n{again}"
             f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
         )
         self._unsent = memoryview(head.encode("latin-1") + body)

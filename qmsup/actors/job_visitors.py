@@ -96,13 +96,22 @@ class Visitors:
         kind = "invalid_request_error" if status_of(refusal.code) < 500 else "server_error"  # noqa: PLR2004 - HTTP's border
         error = {"message": refusal.message, "type": kind, "param": None, "code": refusal.code}
         body = json.dumps({"error": error}).encode()
-        self.answer(visitor, status_of(refusal.code), _JSON, body)
+        again = refusal.retry_after
+        self.answer(visitor, status_of(refusal.code), _JSON, body, retry_after=again)
 
-    def answer(self, visitor: Visitor, status: int, content_type: str, body: bytes) -> None:
+    def answer(
+        self,
+        visitor: Visitor,
+        status: int,
+        content_type: str,
+        body: bytes,
+        *,
+        retry_after: Seconds | None = None,
+    ) -> None:
         """Answer, and part once the answer is taken."""
         if visitor not in self._all:
             return  # sent away meanwhile
-        visitor.answer(status, content_type, body)
+        visitor.answer(status, content_type, body, retry_after=retry_after)
         self._begin_to_wait(visitor)
         self._go_on(visitor)
 

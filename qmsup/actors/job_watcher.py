@@ -53,6 +53,7 @@ _JOBS, _CANCEL = job_path(""), "/cancel"
 _BEGUN_WITHIN = Seconds(100.0)
 """Less than the lease lives unrenewed. Its server answers at once, unless requests of others block it."""
 _CANCELLED_WITHIN = Seconds(20.0)
+_RETRY = Seconds(1.0)
 _JSON = "application/json"
 _SUCCESS = range(200, 300)
 
@@ -300,7 +301,8 @@ class JobWatcher(pykka.ThreadingActor):
         _log.warning("job.not_begun", model=given.model, because=because)
         # Never by hanging up: that is how a worker knows that this process has ended.
         message = f"the server of model {given.model}: {because}"
-        self._visitors.refuse(visitor, Refusal(code=Code.UPSTREAM_FAILED, message=message))
+        refusal = Refusal(code=Code.UPSTREAM_FAILED, message=message, retry_after=_RETRY)
+        self._visitors.refuse(visitor, refusal)
 
     def _watch(self, errand: _Errand, given: LeaseGiven, begun: job_answers.Begun) -> bytes:
         """It is a job now; its first document."""
@@ -339,7 +341,8 @@ class JobWatcher(pykka.ThreadingActor):
     ) -> None:
         if isinstance(answer, Unanswered):
             message = f"the server of job {record.id} did not answer: {answer.because}"
-            self._visitors.refuse(visitor, Refusal(code=Code.UPSTREAM_FAILED, message=message))
+            refusal = Refusal(code=Code.UPSTREAM_FAILED, message=message, retry_after=_RETRY)
+            self._visitors.refuse(visitor, refusal)
         elif answer.status in _SUCCESS:
             self._rounds.told(record.lease, answer)
             self._visitors.answer(visitor, answer.status, _JSON, self._rounds.document(record))

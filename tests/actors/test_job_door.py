@@ -11,6 +11,7 @@ import pytest
 
 from qmsup.actors import job_door
 from qmsup.actors.job_door import GoneError, Visit, Visitor, let_in, open_door
+from qmsup.units import Seconds
 from tests.support.box import until
 
 _LARGE = 3 * 1024 * 1024
@@ -117,6 +118,14 @@ def test_an_answer_goes_out_as_it_is_taken(pair: tuple[socket.socket, Visitor]) 
         sent += client.recv(1024 * 1024)
     assert head.startswith(b"HTTP/1.1 202 Accepted\r\nContent-Type: application/json\r\n")
     assert sent == body
+
+
+def test_when_to_try_again_is_told_in_whole_seconds(pair: tuple[socket.socket, Visitor]) -> None:
+    client, visitor = pair
+    visitor.answer(503, "", b"{}", retry_after=Seconds(1.5))
+
+    assert visitor.go_on()
+    assert b"\r\nRetry-After: 2\r\n" in client.recv(1024)
 
 
 def test_an_answer_to_nobody_is_done_with(pair: tuple[socket.socket, Visitor]) -> None:
