@@ -27,10 +27,15 @@ class Alike:
         if running is not self._running and running != self._running:
             self._answers = {}
         self._running = running
-        likeness = self._likenesses.get(target)
-        if likeness is None:
-            likeness = self._likenesses[target] = self._policy.likeness(target)
+        likeness = self.likeness_of(target)
         evict = self._answers.get(likeness)
         if evict is None:
             evict = self._answers[likeness] = self._policy.eviction_for(target, running)
         return evict
+
+    def likeness_of(self, target: ModelId) -> Hashable:
+        """All by which the policy tells it from others."""
+        likeness = self._likenesses.get(target)
+        if likeness is None:
+            likeness = self._likenesses[target] = self._policy.likeness(target)
+        return likeness

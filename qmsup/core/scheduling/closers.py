@@ -16,6 +16,8 @@ Closers are named anew by each walk along the line, first to last; each holds ba
 first one's obstacles only ever end, and it starts when the last has; then the same is true of the next.
 """
 
+from collections.abc import Hashable
+
 from qmsup.core.scheduling.claims import Closer
 from qmsup.core.scheduling.collisions import start_apart
 from qmsup.core.scheduling.line import Because, Case, Rank
@@ -61,11 +63,16 @@ def reserving(
     closer = closers.first_without_render
     if closer is not None and model.spec.renders and _is_before(closer, case, rank):
         return closer
+    asked: set[Hashable] = set()
     for closer in closers.named:
         if not _is_before(closer, case, rank):
             continue
         if closer.collides and start_apart(state, state.models[closer.case.model], model):
             return closer  # it is its turn once those that are under way have started
+        kind = closer.evict, state.kind_of(closer.case.model)
+        if kind in asked:
+            continue  # hundreds may wait for memory alone, and most of them are of one size
+        asked.add(kind)
         if _enlarges(state, closer, model.id, evict):
             return closer
     return None

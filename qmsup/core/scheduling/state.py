@@ -5,7 +5,7 @@ function takes the state, changes it, and leaves its orders there.
 """
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable
 from typing import Generic, TypeVar
 
 from qmsup.core.eviction.alike import Alike
@@ -281,6 +281,10 @@ class State:
         if evict is None:
             evict = self._evictions[target] = self._ask_policy(target)
         return evict
+
+    def kind_of(self, target: ModelId) -> Hashable:
+        """What the policy tells it by: those of one kind are answered alike, whatever runs beside them."""
+        return target if target in self._residents else (self._alike.likeness_of(target),)
 
     def _ask_policy(self, target: ModelId) -> tuple[ModelId, ...]:
         if target in self._residents:

@@ -1,5 +1,6 @@
 """GPU memory on its way: what others have yet to take, what is coming back, and what no reading shows yet."""
 
+from qmsup.units import MiB
 from tests.support.scheduling import Desk, TablePolicy, spec_of
 
 SIZES = {"a": 400, "b": 400, "c": 300, "d": 300}
@@ -54,6 +55,20 @@ def test_a_load_that_nobody_wants_is_given_up_for_who_lacks_its_memory() -> None
         r2 asks b -> r2 at 1, abort a1
         a1 gone   -> load b2, loading r2
         """)
+
+
+def test_who_waits_for_memory_alone_holds_back_nobody_who_fits() -> None:
+    sizes = dict.fromkeys("abcd", 400)
+    alike = Desk(spec_of("a b c d", sizes=sizes, vram_budget=MiB(1600)))
+    alike.play("""
+        reading free=500     ->
+        r1 asks a            -> load a1, loading r1
+        r2 asks b patience=0 -> r2 at 1
+        r3 asks c patience=0 -> r3 at 2
+        r4 asks d patience=0 -> r4 at 3
+        """)
+    assert [c.case.model for c in alike.scheduler.state.closers.named] == ["b", "c", "d"]
+    alike.play("reading free=900 a1=400 -> load b2, loading r2, load c3, loading r3")
 
 
 def test_what_a_swap_stops_is_not_taken_twice() -> None:
