@@ -82,7 +82,9 @@ def test_it_serves_refuses_a_second_one_and_ends_when_told(places: Path) -> None
 
 
 @pytest.mark.parametrize("verb", ["scheduler", "serve"])
-def test_a_reload_asked_for_in_its_first_moment_ends_nothing(places: Path, verb: str) -> None:
+def test_a_reload_asked_for_in_its_first_moment_and_signals_of_no_meaning_end_nothing(
+    places: Path, verb: str
+) -> None:
     text = configuration(places, {"m": fake()}).read_bytes()
     slow = places / "slow.yaml"
     os.mkfifo(slow)
@@ -94,6 +96,8 @@ def test_a_reload_asked_for_in_its_first_moment_ends_nothing(places: Path, verb:
             starting.says(STARTED)
         else:  # which reads the file a second time
             starting.says("member.started")
+        for number in (signal.SIGUSR1, signal.SIGUSR2):
+            starting.process.send_signal(number)
         assert starting.stop(signal.SIGTERM) == Exit.OK
 
 
