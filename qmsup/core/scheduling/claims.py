@@ -51,3 +51,7 @@ class Closers:
             self.reserved[victim] = self.closing[victim] = closer
         if not renders and self.first_without_render is None:
             self.first_without_render = closer
+
+    def locks_out(self, closer: Closer, *models: ModelId, renders: bool) -> bool:
+        """Whether a closer keeps others from these: by what it would load or stop, or from all that renders."""
+        return closer.touches(*models) or (renders and closer is self.first_without_render)

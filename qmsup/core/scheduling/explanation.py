@@ -127,7 +127,8 @@ def _obstacles(
     elif state.rendering and not model.spec.renders:
         yield f"{wording.listed(state.rendering)} makes an image or a video"
     for closer in state.closers.named:
-        if closer.case.model != model.id and closer.touches(model.id, *evicts):
+        locks_out = state.closers.locks_out(closer, model.id, *evicts, renders=model.spec.renders)
+        if closer.case.model != model.id and locks_out:
             yield f"{closer.case.model} comes first: somebody has waited for it long enough"
     if not model.is_ready:
         yield from _of_victims(state, model, evicts, now)

@@ -257,7 +257,8 @@ def _closing(state: State, model: Model) -> str:
         return "unload"
     if model.is_removed:
         return "removed"
-    return "line" if model.id in state.closers.closing else ""
+    is_render_kept = model.running_spec.renders and state.closers.first_without_render is not None
+    return "line" if is_render_kept or model.id in state.closers.closing else ""
 
 
 def _state_of(model: Model) -> ModelState:

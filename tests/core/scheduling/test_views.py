@@ -4,7 +4,9 @@ from dataclasses import replace
 
 from qmsup.core.scheduling import views
 from qmsup.core.scheduling.events import ConfigApplied
+from qmsup.core.scheduling.explanation import of_model
 from qmsup.core.scheduling.views import ModelView
+from qmsup.ids import ModelId
 from qmsup.spec import SchedulerSpec
 from qmsup.units import Seconds
 from tests.support.scheduling import WORKER, Desk, spec_of
@@ -76,6 +78,24 @@ def test_a_ready_model_that_takes_nothing_new_says_why() -> None:
 
     closing = {id_: view.closing for id_, view in shown(desk).items()}
     assert closing == {"a": "unload", "b": "line", "c": "removed", "d": ""}
+
+
+def test_a_render_model_that_takes_nothing_new_until_somebody_is_loaded_says_so() -> None:
+    desk = Desk(spec_of("a b v", renders="v"), evicts={})
+    desk.play("""
+        r1 asks v            -> load v1, loading r1
+        v1 ready             -> grant r1
+        r2 asks b            -> r2 at 1
+        """)
+    assert shown(desk)["v"].closing == ""
+
+    desk.play("""
+        r3 asks b patience=0 -> r3 at 1
+        r4 asks v            -> r4 at 3
+        """)
+    assert shown(desk)["v"].closing == "line"
+    told = of_model(desk.scheduler.state, ModelId("v"), Seconds(desk.now)).obstacles
+    assert told == ("b comes first: somebody has waited for it long enough",)
 
 
 def test_a_ready_model_says_where_it_is() -> None:
