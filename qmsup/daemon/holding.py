@@ -5,7 +5,9 @@ from pathlib import Path
 
 from qmsup import places
 from qmsup.daemon.epoch import write_epoch
-from qmsup.daemon.lock import LockedError, SchedulerLock
+from qmsup.daemon.in_the_way import in_the_way
+from qmsup.daemon.lock import SchedulerLock
+from qmsup.errors import ConfigError
 from qmsup.ids import Epoch
 from qmsup.log import Log
 
@@ -59,9 +61,13 @@ class Hold:
             return True
         try:
             places.make_private(path.parent)
+            if problems := tuple(
+                map(str, in_the_way())
+            ):  # as at the start: it may be another's by now
+                raise ConfigError(problems)
             self._locks[which] = SchedulerLock(path)
             mend()
-        except (LockedError, OSError) as error:
+        except (ConfigError, OSError) as error:
             if which not in self._told:
                 self._told.add(which)
                 _log.error("lock.lost", file=str(path), because=str(error), hint=_HINTS[which])

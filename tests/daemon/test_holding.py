@@ -93,6 +93,24 @@ def test_what_another_scheduler_has_by_now_is_left_to_it_and_told_once(
     hold.release()
 
 
+def test_what_was_put_in_the_place_of_the_folder_is_not_used(
+    places: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    hold, sockets = held(), Sockets()
+    shutil.rmtree(where.runtime_dir())
+    where.runtime_dir().mkdir()
+    where.sockets_lock_file().symlink_to(places / "precious")
+    sockets.are_there = False
+
+    sockets.look(hold)
+
+    assert sockets.names == 0
+    assert not (places / "precious").exists()
+    (lost,) = caplog.records
+    assert "is a link in the way of a lock: remove it" in str(vars(lost))
+    hold.release()
+
+
 @pytest.mark.system
 def test_a_scheduler_whose_runtime_folder_is_removed_is_found_again(places: Path) -> None:
     config = configuration(places, {"m": fake()})
