@@ -60,12 +60,7 @@ class Hold:
         if lock.is_in_place():
             return True
         try:
-            places.make_private(path.parent)
-            if problems := tuple(
-                map(str, in_the_way())
-            ):  # as at the start: it may be another's by now
-                raise ConfigError(problems)
-            self._locks[which] = SchedulerLock(path)
+            self._locks[which] = _taken_again(path)
             mend()
         except (ConfigError, OSError) as error:
             if which not in self._told:
@@ -78,6 +73,15 @@ class Hold:
 
     def _count_on(self) -> None:
         write_epoch(places.state_dir(), self._epoch)
+
+
+def _taken_again(path: Path) -> SchedulerLock:
+    places.make_private(path.parent)
+    if problems := tuple(
+        map(str, in_the_way())
+    ):  # as at the start: the folder may be another's by now
+        raise ConfigError(problems)
+    return SchedulerLock(path)
 
 
 _HINTS = {
