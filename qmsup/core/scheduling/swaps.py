@@ -33,9 +33,9 @@ def start(
             swap.left.add(victim)
             swap.victims |= state.models[victim].incarnations
             residency.stop(state, state.models[victim])
-    if state.line.past or any(resident.is_kept for resident in state.residents):
-        # Beside it a pinned model, it or another, may be in others' way for good; and a closer may hold back more.
-        state.stir_all()
+    # Beside it others would have to stop for who waits: fewer in use, by a matrix, or one that is pinned; and a closer
+    # in whose way it is holds back more.
+    state.stir_all()
     if not swap.left:
         _go_on(state, swap)
     return swap

@@ -3,8 +3,11 @@
 import pytest
 
 from qmsup.core.scheduling.effects import TellLoading
+from qmsup.ids import ModelId
+from qmsup.spec import AllOf, MatrixSpec
 from tests.support.scheduling import Desk, Story, spec_of
 
+A, B, C, E = (ModelId(m) for m in "abce")
 A_FOR_B = {"b": "a"}
 EXCLUSIVE = {"a": "b c", "b": "a c", "c": "a b"}
 
@@ -237,3 +240,17 @@ def test_each_listener_is_told_once_which_of_its_requests_are_loaded_for() -> No
         ("w1", ("r2", "r4")),
         ("w2", ("r3",)),
     ]
+
+
+def test_a_load_may_turn_a_matrix_to_models_that_nobody_uses() -> None:
+    # e does best by keeping b and stopping a; but once c is there, by keeping a and c.
+    sets = {"with b": AllOf((B, E)), "with a": AllOf((A, C, E)), "without e": AllOf((A, B, C))}
+    costs = {A: 2, B: 3, C: 2}
+    Desk(spec_of("a b c e", matrix=MatrixSpec(sets=sets, costs=costs))).play("""
+        load x b  -> load b1
+        b1 ready  -> answer x done
+        r1 asks a -> load a2, loading r1
+        a2 ready  -> grant r1
+        r2 asks e -> r2 at 1
+        r3 asks c -> load c3, loading r3, stop b1, loading r2
+        """)
