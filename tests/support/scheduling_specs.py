@@ -3,11 +3,12 @@
 from dataclasses import replace
 
 from qmsup.ids import ModelId
-from qmsup.spec import HoldOn, OnExit, SchedulerSpec, Spec
+from qmsup.spec import AllOf, HoldOn, MatrixSpec, OnExit, SchedulerSpec, Spec
 from qmsup.units import MiB, Seconds
 from tests.support.scheduling import group, spec_of
 
 _QUICK = SchedulerSpec(line_max=6, priority={ModelId("c"): 5}, patience=Seconds(8.0))
+_A, _B, _C, _D = (ModelId(m) for m in "abcd")
 _SIZES = {"a": 6, "b": 5, "c": 4, "d": 10}
 
 
@@ -50,6 +51,19 @@ SPECS: dict[str, Spec] = {
     ),
     "fitting": spec_of(
         "a b c d", slots=2, fits="a c", sizes=_SIZES, vram_budget=MiB(21), scheduler=_QUICK
+    ),
+    "matrix": spec_of(
+        "a b c d",
+        slots=2,
+        matrix=MatrixSpec(
+            sets={
+                "with b": AllOf((_B, _D)),
+                "with a": AllOf((_A, _C, _D)),
+                "without d": AllOf((_A, _B, _C)),
+            },
+            costs={_A: 2, _B: 3, _C: 2},
+        ),
+        scheduler=_QUICK,
     ),
     "kept": spec_of("a b c d", sizes=_SIZES, vram_budget=MiB(16), on_exit=OnExit.KEEP),
 }
