@@ -170,6 +170,7 @@ def test_several_cards_are_one_sum() -> None:
     assert shared.held == {1: 700}
     assert shared.cards == {"u1", "u2"}
     assert [(share.card.uuid, share.ours) for share in shared.shares] == [("u1", 400), ("u2", 300)]
+    assert not shared.contradicts
 
 
 def test_what_is_too_much_on_one_card_is_not_made_up_for_by_another() -> None:
@@ -181,6 +182,7 @@ def test_what_is_too_much_on_one_card_is_not_made_up_for_by_another() -> None:
     shared = attribute(sample, residents_of("1:ready"), {100: Incarnation(1)})
 
     assert shared.trust is Trust.OPEN
+    assert shared.contradicts
     assert shared.others_of == {"u1": 0, "u2": 1000}
 
 
