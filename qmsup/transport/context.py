@@ -74,6 +74,6 @@ def receive(socket: zmq.Socket[bytes]) -> list[bytes]:
     return frames
 
 
-def os_error(error: zmq.ZMQError, endpoint: str) -> OSError:
+def os_error(error: zmq.ZMQError | OSError, endpoint: str) -> OSError:
     """A failed bind or connect as the error that says which address, so that callers need not know zmq."""
     return OSError(error.errno, error.strerror, endpoint)

@@ -13,7 +13,7 @@ import socket
 import struct
 import threading
 from collections import defaultdict
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import zmq
@@ -62,13 +62,16 @@ class Doorkeeper:
         zmq_socket.setsockopt(zmq.HANDSHAKE_IVL, ms_from_seconds(_SAYS_WHO_WITHIN))
         zmq_socket.setsockopt(zmq.BACKLOG, min(_BACKLOG, self._most))
         address = f"inproc://doorkeeper-{secrets.token_hex(8)}"
-        zmq_socket.monitor(address, zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED)
-        self._events = context.new_socket(zmq.PAIR, address)
-        # ZeroMQ would wait for room, all sockets of the process with it, while nobody looks.
-        self._events.setsockopt(zmq.RCVHWM, 0)
-        self._events.connect(address)
-        # A place to look at somebody's connection when there is no free one any more.
-        self._hand = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+        with ExitStack() as opened:
+            # A place to look at somebody's connection when there is no free one any more.
+            self._hand = os.open(os.devnull, os.O_RDONLY | os.O_CLOEXEC)
+            opened.callback(os.close, self._hand)
+            zmq_socket.monitor(address, zmq.EVENT_ACCEPTED | zmq.EVENT_DISCONNECTED)
+            self._events = opened.enter_context(context.new_socket(zmq.PAIR, address))
+            # ZeroMQ would wait for room, all sockets of the process with it, while nobody looks.
+            self._events.setsockopt(zmq.RCVHWM, 0)
+            self._events.connect(address)
+            opened.pop_all()
         self.look()  # ZeroMQ wakes nobody who has not looked in vain before
 
     def fileno(self) -> int:
@@ -182,5 +185,15 @@ def _aside(path: str) -> Path:
 
 
 def doorkeepers_of(zmq_socket: zmq.Socket[bytes], endpoint: str) -> tuple[Doorkeeper, ...]:
-    """One for a Unix socket that is to be bound, none for another."""
-    return (Doorkeeper(zmq_socket, endpoint),) if endpoint.startswith("ipc://") else ()
+    """One for a Unix socket that is to be bound, none for another.
+
+    Raises:
+        OSError: this process can have no descriptor more; the socket is closed then.
+    """
+    if not endpoint.startswith("ipc://"):
+        return ()
+    try:
+        return (Doorkeeper(zmq_socket, endpoint),)
+    except (zmq.ZMQError, OSError) as e:
+        zmq_socket.close(linger=0)
+        raise context.os_error(e, endpoint) from e

@@ -8,8 +8,8 @@ from pathlib import Path
 
 
 @contextmanager
-def no_descriptor_left() -> Iterator[None]:
-    """For this process, as long as nobody gives one back."""
+def no_descriptor_left(*, but: int = 0) -> Iterator[None]:
+    """For this process, but for so many, as long as nobody gives one back."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     with Path(os.devnull).open() as some, ExitStack() as taken:
         most = max(int(path.name) for path in Path("/proc/self/fd").iterdir())
@@ -18,4 +18,5 @@ def no_descriptor_left() -> Iterator[None]:
         with suppress(OSError):
             while True:
                 taken.callback(os.close, os.dup(some.fileno()))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most + 1 + but, hard))
         yield

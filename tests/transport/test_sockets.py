@@ -425,6 +425,19 @@ def test_a_forked_child_makes_a_context_of_its_own() -> None:
     reply.close()
 
 
+@pytest.mark.parametrize("opened", [RouterSocket, FeedSocket])
+@pytest.mark.parametrize("left", [1, 2, 3])
+def test_with_too_few_descriptors_left_the_error_names_the_address_too(
+    opened: type[RouterSocket | FeedSocket], left: int, places: Path
+) -> None:
+    context.current().socket(zmq.PAIR).close()  # ZeroMQ's own threads are there before
+    with (
+        no_descriptor_left(but=left),
+        pytest.raises(OSError, match=f"Too many open files: 'ipc://{places}/s'"),
+    ):
+        opened(f"ipc://{places}/s")
+
+
 @pytest.mark.parametrize(
     "opened",
     [
