@@ -42,10 +42,10 @@ def members(box: Box) -> dict[Member, psutil.Process]:
     """All that is qmsup itself: serve, the scheduler, listeners and their workers. No children."""
     serve = psutil.Process(box.process.pid)
     found = [serve]
-    for process in serve.children():
-        found.append(process)
-        if "listener" in process.cmdline()[3:4]:
-            found += process.children()
+    for part in box.parts():
+        found.append(part)
+        if "listener" in part.cmdline()[3:4]:
+            found += part.children()
     ours = [process for process in found if process is serve or _is_ours(process)]
     return {_member(process, serve): process for process in ours}
 

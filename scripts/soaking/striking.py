@@ -136,7 +136,7 @@ class Hands:
 def scheduler_of(box: Box) -> psutil.Process | None:
     """The process that decides, if there is one just now."""
     with contextlib.suppress(psutil.Error):
-        for process in psutil.Process(box.process.pid).children():
+        for process in box.parts():
             if "scheduler" in process.cmdline()[3:4]:
                 return process
     return None

@@ -1,5 +1,6 @@
 """A whole qmsup in a test: `qmsup serve` with real gunicorns and real children, in folders of its own."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -129,10 +130,13 @@ class Box:
         """Every process of it that is alive, children in sessions of their own included."""
         return marked_with(f"{_MARK}={self.folder}")
 
+    def parts(self) -> list[psutil.Process]:
+        """The processes that serve has started. What a part of it leaves behind becomes its child, too."""
+        return [p for p in psutil.Process(self.process.pid).children() if _is_part(p)]
+
     def listener(self, name: str = "main") -> psutil.Process:
         """The gunicorn of a listener."""
-        members = psutil.Process(self.process.pid).children()
-        return next(p for p in members if p.cmdline()[3:5] == ["listener", name])
+        return next(p for p in self.parts() if p.cmdline()[3:5] == ["listener", name])
 
     def kill_scheduler(self) -> None:
         """Kill it, and wait until the next one answers."""
@@ -153,6 +157,14 @@ class Box:
         """Stop it as an operator would; its exit code."""
         self.process.send_signal(number)
         return self.process.wait(_GONE_WITHIN)
+
+
+def _is_part(process: psutil.Process) -> bool:
+    """Each is started as the leader of a group; workers are in their listener's."""
+    with contextlib.suppress(psutil.Error, ProcessLookupError):
+        is_leader = os.getpgid(process.pid) == process.pid
+        return is_leader and process.cmdline()[1:3] == ["-m", "qmsup"]
+    return False
 
 
 @contextmanager

@@ -39,8 +39,7 @@ def box(tmp_path: Path, port: int) -> Iterator[Box]:
 
 
 def _scheduler(box: Box) -> psutil.Process:
-    members = psutil.Process(box.process.pid).children()
-    return next(p for p in members if "scheduler" in p.cmdline())
+    return next(p for p in box.parts() if "scheduler" in p.cmdline())
 
 
 @contextmanager
