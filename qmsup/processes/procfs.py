@@ -13,6 +13,8 @@ from qmsup.units import Seconds
 
 _PROC = Path("/proc")
 _GPUS = ("/dev/nvidia", "/dev/kfd", "/dev/dri/render")
+_EXIT_SIGNAL = 35
+"""Of the fields of a stat, from the state on (proc_pid_stat(5) counts from two before)."""
 _FEW = 64
 """So many pids are tried faster than all there are are listed."""
 _PIDS_PER_SECOND = 100_000
@@ -62,6 +64,10 @@ def read_stat(pid: int) -> Stat | None:
         return None
     # The name stands in parentheses and may itself hold spaces and parentheses.
     fields = line[line.rindex(b")") + 2 :].split()
+    if (
+        fields[_EXIT_SIGNAL] == b"-1"
+    ):  # a thread: /proc lists none of them, and has each by its number
+        return None
     return Stat(
         pid=pid,
         state=fields[0].decode(),

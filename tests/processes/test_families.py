@@ -128,6 +128,29 @@ def test_who_has_gone_uses_nothing(tmp_path: Path, places: Path) -> None:
         assert families.use_of(child.pid) is None
 
 
+def test_memory_counts_once_however_many_threads_have_it() -> None:
+    code = (
+        "import threading, sys\n"
+        "for _ in range(9): threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+        "print(flush=True); input()"
+    )
+    with subprocess.Popen(
+        [sys.executable, "-c", code],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        families = Families()
+        families.keep_only([process.pid])
+
+        families.look_around()
+
+        assert families.pids() == (process.pid,)
+        process.communicate(b"\n")
+
+
 def test_a_leader_that_has_gone_already_has_no_family() -> None:
     families = Families()
     families.keep_only([2**30])

@@ -2,6 +2,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -20,6 +21,20 @@ def test_a_process_is_described() -> None:
     assert (stat.pid, stat.parent, stat.session) == (os.getpid(), os.getppid(), os.getsid(0))
     assert stat.is_alive
     assert stat in [s if s.pid != os.getpid() else stat for s in procfs.all_stats()]
+
+
+def test_a_thread_is_no_process() -> None:
+    ends = threading.Event()
+    thread = threading.Thread(target=ends.wait)
+    thread.start()
+    try:
+        assert thread.native_id is not None
+        assert Path(f"/proc/{thread.native_id}/stat").exists(), "though it has a number of its own"
+        assert procfs.stat_of(thread.native_id) is None
+        assert list(procfs.all_stats(range(thread.native_id, thread.native_id + 1))) == []
+    finally:
+        ends.set()
+        thread.join()
 
 
 def test_a_zombie_is_there_and_not_alive() -> None:
