@@ -24,6 +24,7 @@ def box() -> Iterator[Box]:
         "chat": fake("--name chat", aliases=["gpt-4o-mini"]),
         "org/code:1": fake("--name code"),
         "broken": fake("--name broken --exit-code 3"),
+        "doomed": fake("--name doomed --exit-code 3"),
         "unsized": fake("--name unsized", estVramGB=0),
         "gone": fake("--name gone"),
     }
@@ -295,7 +296,7 @@ ERRORS: dict[str, tuple[int, str, str, str, dict[str, Any]]] = {
         "/v1/completions",
         {"data": b"x", "headers": {"Content-Encoding": "br"}},
     ),
-    "ends": (502, "model_load_failed", "POST", "/v1/completions", {"json": {"model": "broken"}}),
+    "ends": (502, "model_load_failed", "POST", "/v1/completions", {"json": {"model": "doomed"}}),
 }
 
 
